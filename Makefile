@@ -26,7 +26,7 @@ help:
 	@echo "make bench              the tables of docs/BENCHMARKS.md, beside the baselines, also with AVX2 alone (needs OpenBLAS, builds FLINT)"
 	@echo "make fuzz               each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make soak               all tests with EFFORT=$(EFFORT) times the seeds and cases, in release mode, also as on lesser processors"
-	@echo "make simulate           the tables of docs/SIMULATION.md: 1,200 and 4,080 processes (an hour)"
+	@echo "make simulate           the tables of simulated clusters in docs/history/measurements.md: 1,200 and 4,080 processes (an hour)"
 	@echo "make simulate-large     the same for the largest problems (many hours, 20 GB)"
 	@echo "make header             the header of the C library anew, from its sources"
 	@echo "make install PREFIX=$(PREFIX)  program, header, libsunzi.so, libsunzi.a, sunzi.pc (INSTALL_FEATURES='mpi blas', DESTDIR=)"

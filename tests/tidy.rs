@@ -312,8 +312,37 @@ fn every_page_is_a_chapter_of_the_book() {
     for path in files_under("docs", "md") {
         let name = relative(&path).trim_start_matches("docs/").to_string();
         let is_chapter = name == "SUMMARY.md" || chapters.contains(&name);
-        assert!(is_chapter, "docs/{name} is no chapter of the book: add it to docs/SUMMARY.md");
+        assert!(is_chapter || is_note(&name), "docs/{name} is no chapter of the book: add it to docs/SUMMARY.md");
     }
+}
+
+/// Whether a page of docs/ is a note of the notebook of decisions, which the book leaves out.
+fn is_note(name: &str) -> bool {
+    name.strip_prefix("decisions/").is_some_and(|name| !name.contains('/'))
+}
+
+/// The links in the last paragraph of a topic page, by which it names its notes.
+fn named_notes(page: &str) -> Vec<String> {
+    let last = page.trim_end().rsplit("\n\n").next().unwrap();
+    let names = scan::links(last).into_iter().filter_map(|link| link.strip_prefix("../").map(String::from));
+    if last.starts_with("Notes: ") { names.collect() } else { Vec::new() }
+}
+
+#[test]
+fn every_note_belongs_to_one_topic() {
+    let topics = files_under("docs/decisions/topics", "md");
+    let named = topics.iter().flat_map(|path| named_notes(&fs::read_to_string(path).unwrap())).collect::<Vec<_>>();
+    let notes = files_under("docs/decisions", "md").into_iter().map(|path| relative(&path));
+    let notes = notes.filter_map(|name| Some(name.strip_prefix("docs/decisions/")?.to_string()));
+    let notes = notes.filter(|name| is_note(&format!("decisions/{name}"))).collect::<Vec<_>>();
+    assert!(notes.len() > 100 && named.len() == notes.len(), "{} notes, {} named", notes.len(), named.len());
+    for note in notes {
+        let count = named.iter().filter(|name| **name == note).count();
+        assert_eq!(count, 1, "docs/decisions/{note}: one page of docs/decisions/topics names it in its last paragraph");
+    }
+    let planted = "# A\n\nText with [a link](../001-a.md).\n\nNotes: [002](../002-b.md),\n[003](../003-c.md).\n";
+    assert_eq!(named_notes(planted), ["002-b.md", "003-c.md"]);
+    assert!(named_notes(&planted.replace("Notes: ", "See ")).is_empty());
 }
 
 #[test]
@@ -347,18 +376,18 @@ fn named_in_section(page: &str, section: &str) -> Vec<(String, Option<String>)> 
 }
 
 #[test]
-fn the_way_in_names_files_and_functions_that_exist() {
+fn the_reading_order_names_files_and_functions_that_exist() {
     let page = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
-    let named = named_in_section(&page, "A way in");
+    let named = named_in_section(&page, "Reading order");
     assert!(named.len() >= 20 && named.iter().filter(|(_, function)| function.is_some()).count() >= 5, "{named:?}");
     for (file, function) in named {
         let text = fs::read_to_string(root().join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         let declares = |name: &String| text.contains(&format!("fn {name}(")) || text.contains(&format!("fn {name}<"));
         assert!(function.iter().all(declares), "{file} has no function {function:?}");
     }
-    let planted = "\n## A way in\n| 1 | `src/no.rs` | text |\n| why | `a.rs` | `f` |\n## Next\n| `b.rs` |\n";
+    let planted = "\n## Reading order\n| 1 | `src/no.rs` | text |\n| why | `a.rs` | `f` |\n## Next\n| `b.rs` |\n";
     let expected = [("src/no.rs".into(), None), ("a.rs".into(), Some("f".into()))];
-    assert_eq!(named_in_section(planted, "A way in"), expected);
+    assert_eq!(named_in_section(planted, "Reading order"), expected);
 }
 
 #[test]

@@ -34,21 +34,27 @@ typedef struct watch {
 
 static int rank, size, grid_rows, grid_cols, order, columns, bits;
 
-static pages look(const watch *w) {
-    pages all = {0, 0};
-    for (int at = 0; at < w->ranks; at++) {
-        char path[64], line[256];
-        long kilobytes;
-        snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)w->ids[at]);
-        FILE *file = fopen(path, "r");
-        while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-            // Pages of files are the program's and its libraries', which others may share.
-            if (sscanf(line, "Pss_Anon: %ld", &kilobytes) == 1) all.anonymous += kilobytes;
-            if (sscanf(line, "Pss_Shmem: %ld", &kilobytes) == 1) all.shared += kilobytes;
-        }
-        if (file != NULL) fclose(file);
+// Adds what one rank has.
+static void add(pages *all, pid_t id) {
+    char path[64], line[256];
+    long kilobytes;
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)id);
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        // Pages of files are the program's and its libraries', which others may share.
+        if (sscanf(line, "Pss_Anon: %ld", &kilobytes) == 1) all->anonymous += kilobytes;
+        if (sscanf(line, "Pss_Shmem: %ld", &kilobytes) == 1) all->shared += kilobytes;
     }
-    return all;
+    if (file != NULL) fclose(file);
+}
+
+// While ranks unmap a window one after the other, its pages count more for those that still have it: a look in one
+// order alone can count them twice, so the least of both orders holds.
+static pages look(const watch *w) {
+    pages up = {0, 0}, down = {0, 0};
+    for (int at = 0; at < w->ranks; at++) add(&up, w->ids[at]);
+    for (int at = w->ranks - 1; at >= 0; at--) add(&down, w->ids[at]);
+    return up.anonymous + up.shared < down.anonymous + down.shared ? up : down;
 }
 
 static void watcher(watch *w) {
