@@ -32,7 +32,7 @@ pub struct BenchReport {
     pub limit_ratio: Option<f64>,
     /// The kernel whose family has the least time.
     pub limit_kernel: Option<&'static str>,
-    /// The multiply-adds that its instructions could do in a second, in one plane.
+    /// The multiply-adds per second that the instructions of the kernel could do in one plane.
     pub multiply_adds_per_second: Option<Spread>,
     pub read_bytes_per_second: Option<Spread>,
     pub planned_bytes: Option<u64>,
@@ -57,7 +57,7 @@ pub struct BenchReport {
 pub struct BaselineReport {
     pub name: &'static str,
     pub form: String,
-    /// Timed runs, which are fewer than ours where they take long.
+    /// The number of timed runs, which is lower than ours where they take long.
     pub runs: usize,
     pub seconds: Spread,
     pub ratio: f64,

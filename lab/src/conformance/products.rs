@@ -236,7 +236,8 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Several devices: each has a share, the shares are all moduli, and the bits are the same, whole and in pieces.
+/// Several devices: each has a share, the shares together are all moduli, and the bits are the same, whole and in
+/// pieces.
 pub fn shares(subject: &Subject<'_>) -> Result<()> {
     let p = random(if subject.large { 3000 } else { 90 }, if subject.large { 300 } else { 45 }, 512, SPREAD_BITS)?;
     let ctx = subject.builder().build()?;

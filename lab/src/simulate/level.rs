@@ -2,7 +2,7 @@
 //! workers, and the requests to the disk.
 //!
 //! Promise: no more tiles are here than there is room for, and a run begins when all its tiles are here; anything else
-//! is an error. Depends on: tiles, bytes. Independent of: what a disk is, which other processes there are.
+//! is an error. Depends on: tiles, bytes. Independent of: the model of the disk, the other processes.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
