@@ -15,5 +15,5 @@
 //! # Ok::<(), sunzi::Error>(())
 //! ```
 
-pub use crate::ops::{EigenvalueInterval, EigenvalueOptions, Extreme};
+pub use crate::ops::{EigenvalueInterval, EigenvalueOptions, EigenvaluePlan, Extreme, plan_extreme_eigenvalue};
 pub use crate::ops::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};

@@ -4,6 +4,7 @@
 //! [`Arguments::check`]. Touches no file.
 
 mod bench;
+mod eigenvalue;
 mod engine;
 mod factor;
 mod files;
@@ -19,11 +20,13 @@ mod verify;
 pub use bench::{
     BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, BenchStep, Comparison, ElementType, GpuCheck,
 };
+pub use eigenvalue::Eigenvalue;
 pub use engine::{EngineArgs, Precision};
 pub use factor::{Cholesky, Factor, Inverse, NamedTriangle, RankChoices, Solve, TriangularSystem, Trsm};
-pub use files::{Compare, Convert, Gen, Output};
+pub use files::{Compare, Convert, Gen, Output, SolutionOutput};
 pub use paths::{Paths, RANK, of_rank};
-pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
+pub use plan::{Plan, PlanCholesky, PlanEigenvalue, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk};
+pub use plan::{PlanSystem, PlanTime};
 pub use product::{Gemm, ProductArgs, ProductStorage, Syrk};
 pub use sdp::{Places as SdpPlaces, Sdp};
 pub use simulate::{Simulate, Simulation, Soak};
@@ -33,10 +36,15 @@ pub use verify::{VerifySdp, VerifySolve, VerifySyrk, VerifyTrsm};
 use clap::{ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
 use clap_complete::Shell;
 use std::ffi::OsString;
+use std::num::NonZero;
 use std::path::PathBuf;
 use sunzi::Result;
 use sunzi::io::{FileFormat, Headings};
+use sunzi_session::units::counted;
 use values::{format, progress, written_format};
+
+/// Columns of the widest help: longer lines are hard to read on any terminal.
+const WIDEST: usize = 120;
 
 /// Multiprecision dense linear algebra by modular arithmetic: fast, with bitwise equal results on every machine.
 ///
@@ -49,6 +57,7 @@ use values::{format, progress, written_format};
 #[command(
     name = "sunzi",
     version,
+    max_term_width = WIDEST,
     arg_required_else_help = true,
     after_help = "Examples:\n  sunzi gen random --rows 4000 --cols 1000 --precision 1024 -o P.bin\n  \
                   sunzi syrk P.bin -o Q.bin\n  sunzi cholesky Q.bin -o L.bin\n  sunzi verify cholesky Q.bin L.bin"
@@ -65,6 +74,9 @@ pub struct Arguments {
     /// The memory limit of the process.
     #[arg(skip)]
     pub memory_bytes: Option<u64>,
+    /// The number of worker threads given.
+    #[arg(skip)]
+    pub threads: Option<usize>,
 }
 
 /// The form in which progress is shown.
@@ -148,6 +160,8 @@ pub enum Command {
     Inverse(Inverse),
     /// Solve op(T) X = alpha B or X op(T) = alpha B for a triangular T.
     Trsm(Trsm),
+    /// Enclose the smallest and the largest eigenvalue of a symmetric A in proven intervals.
+    Eigenvalue(Eigenvalue),
     /// Solve a semidefinite program, given in a file format of SDPB or SDPA.
     Sdp(Box<Sdp>),
     /// Check a stored result against its error bound; the exit code is 0 if and only if the bound holds.
@@ -202,23 +216,61 @@ fn with_signs(parser: Parser) -> Parser {
     parser.mut_subcommands(with_signs)
 }
 
+/// The end of the help of each command.
+const COMMON: &str = "Every command also takes --quiet, --progress, --report, --input-format, --output-format, \
+                      --header and --no-header: see sunzi --help.";
+
+/// Options that every command takes are listed once, in the help of the program: commands accept them, and their help
+/// says where they are described.
+fn with_common_options_once(parser: Parser) -> Parser {
+    fn end(parser: Parser) -> Parser {
+        let examples = parser.get_after_help().map(ToString::to_string).unwrap_or_default();
+        parser.after_help(format!("{examples}\n\n{COMMON}").trim_start().to_string()).mut_subcommands(end)
+    }
+    let hidden = parser.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.clone().hide(true));
+    let hidden = hidden.collect::<Vec<_>>();
+    parser.mut_subcommands(|command| end(command.args(hidden.clone())))
+}
+
+/// The parser of command lines.
+fn parser() -> Parser {
+    with_signs(with_common_options_once(Arguments::command()))
+}
+
 /// Reads a command line; the first word is the name of the program.
 ///
 /// # Errors
 /// Errors of the parser, and requests for help.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Arguments, clap::Error> {
-    let matches = with_signs(Arguments::command()).try_get_matches_from(words)?;
-    let (paths, memory_bytes) = (Paths::of(&matches), memory_limit(&matches));
-    Ok(Arguments { paths, memory_bytes, ..Arguments::from_arg_matches(&matches)? })
+    let matches = parser().try_get_matches_from(words)?;
+    let mut paths = Paths::of(&matches);
+    let (memory_bytes, threads) = (given(&matches, "memory"), given(&matches, "threads"));
+    let arguments = Arguments::from_arg_matches(&matches)?;
+    if let Command::Solve(solve @ Solve { sweep: None, .. }) = &arguments.command {
+        paths.write(solve.output.chosen().path);
+    }
+    Ok(Arguments { paths, memory_bytes, threads, ..arguments })
 }
 
-/// The value of `--memory`, wherever a command has it.
-fn memory_limit(matches: &ArgMatches) -> Option<u64> {
-    let own = matches.try_get_one::<u64>("memory").ok().flatten().copied();
-    own.or_else(|| matches.subcommand().and_then(|(_, inner)| memory_limit(inner)))
+/// The value of the option `name`, wherever a command has it.
+fn given<T: Copy + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {
+    let own = matches.try_get_one::<T>(name).ok().flatten().copied();
+    own.or_else(|| matches.subcommand().and_then(|(_, inner)| given(inner, name)))
 }
+
+/// Threads for each processor from which on they only wait for each other.
+const TOO_MANY_THREADS: usize = 8;
 
 impl Arguments {
+    /// A warning where a command that runs here is given far more threads than the process has processors.
+    pub fn warning(&self) -> Option<String> {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let runs_here = !matches!(self.command, Command::Plan(_)) && !self.global.quiet;
+        let threads = self.threads.filter(|&threads| runs_here && threads / TOO_MANY_THREADS > processors)?;
+        let processors = counted(processors, "processor");
+        Some(format!("warning: --threads {threads}, but this process has {processors}: more threads are not faster"))
+    }
+
     /// Checks combinations of options.
     ///
     /// # Errors
@@ -234,6 +286,7 @@ impl Arguments {
                 factor.precision.check(&factor.engine)
             }
             Command::Trsm(args) => args.precision.check(&args.engine),
+            Command::Eigenvalue(args) => args.check(),
             Command::Sdp(args) => args.check(),
             Command::Verify(args) => args.check(),
             Command::Plan(args) => args.check(),
@@ -255,12 +308,13 @@ mod tests {
     /// Every parameter that is a file is known to be read or written: a new one is added to either list.
     #[test]
     fn files_are_inputs_or_outputs() {
-        const INPUTS: [&str; 15] = [
+        const INPUTS: [&str; 16] = [
             "a",
             "accumulate",
             "b",
             "c",
             "certificate",
+            "factor",
             "files",
             "input",
             "l",
@@ -304,6 +358,9 @@ mod tests {
                 return;
             }
             let help = parser.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let longest = help.lines().filter(|line| line.starts_with("  ")).max_by_key(|line| line.len());
+            assert!(longest.is_none_or(|line| line.len() <= 80), "{name}: {longest:?} does not fit 80 columns");
+            let help = help.replace("\\\n", "");
             assert!(help.contains("Example") && examples(&help).next().is_some(), "{name}: no example");
             for words in examples(&help) {
                 let parsed = parse(words.iter().map(OsString::from)).map_err(|error| error.to_string());
@@ -320,6 +377,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        with_signs(Arguments::command()).debug_assert();
+        parser().debug_assert();
     }
 }

@@ -5,6 +5,8 @@
 //! `--input-format` and `--output-format` do, and without them the first bytes of an input.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use sunzi::advanced::store::available_bytes;
@@ -62,6 +64,11 @@ pub fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// How messages call a file that is written.
+pub fn shown_output(path: &Path) -> String {
+    if is_standard(path) { OUTPUT.into() } else { path.display().to_string() }
+}
+
 /// Whether `path` can be read only once.
 fn is_stream(path: &Path) -> bool {
     is_standard(path) || is_device(&Location::parse(path).file)
@@ -105,16 +112,26 @@ pub fn header(path: &Path) -> Result<Option<FileInfo>> {
     if is_stream(path) {
         return Ok(None);
     }
+    refuse_folder(path)?;
     if let Some(info) = locked(&KNOWN).as_ref().and_then(|known| known.get(path)) {
         return Ok(Some(*info));
     }
-    let info = read_info_with(path, &as_chosen(&ReadOptions::new(None)))?;
+    let info = read_info_with(path, &as_chosen(&ReadOptions::new(None))).map_err(|error| with_kind(error, path))?;
     let has_header =
         matches!(info.format, FileFormat::MatrixMarket | FileFormat::Binary | FileFormat::Npy | FileFormat::Sdpa);
     if !has_header {
         locked(&KNOWN).get_or_insert_default().insert(path.to_path_buf(), info);
     }
     Ok(Some(info))
+}
+
+/// Refuses a folder where a file is expected.
+fn refuse_folder(path: &Path) -> Result<()> {
+    if !Location::parse(path).file.is_dir() {
+        return Ok(());
+    }
+    let message = "a folder, not a file with a matrix (sunzi sdp reads folders that hold a semidefinite program)";
+    Err(Error::Format { path: path.to_path_buf(), message: message.into() })
 }
 
 /// Reads the matrix that `path` names.
@@ -132,7 +149,52 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
     if is_standard(path) {
         return read_stream(std::io::stdin().lock(), &Source::new(Path::new(INPUT), choices().input), options);
     }
-    io::read(path, options)
+    io::read(path, options).map_err(|error| with_kind(error, path))
+}
+
+/// A kind of file, by its first bytes.
+struct FileKind {
+    bytes: &'static [u8],
+    words: &'static str,
+    /// The format of its matrix, where it is one that is read.
+    format: Option<FileFormat>,
+}
+
+const fn kind(bytes: &'static [u8], words: &'static str, format: Option<FileFormat>) -> FileKind {
+    FileKind { bytes, words, format }
+}
+
+/// Files that may have been named by mistake, or have another ending than their format.
+const KINDS: [FileKind; 10] = [
+    kind(b"\x89SNZ", "a matrix in the binary format (.bin)", Some(FileFormat::Binary)),
+    kind(b"\x93NUMPY", "an array of NumPy (.npy)", Some(FileFormat::Npy)),
+    kind(b"%%MatrixMarket", "a Matrix Market file (.mtx)", Some(FileFormat::MatrixMarket)),
+    kind(b"\x1f\x8b", "data compressed by gzip (.gz)", None),
+    kind(b"\x28\xb5\x2f\xfd", "data compressed by Zstandard (.zst)", None),
+    kind(b"PK\x03\x04", "a zip archive", None),
+    kind(b"\x89HDF", "an HDF5 file", None),
+    kind(b"\x89PNG", "a PNG picture", None),
+    kind(b"%PDF", "a PDF document", None),
+    kind(b"\x7fELF", "a program", None),
+];
+
+/// The refusal of a file that does not follow its format, with the kind that its first bytes show, where that is
+/// another one than the name says.
+fn with_kind(error: Error, path: &Path) -> Error {
+    let Error::Format { path: named, message } = error else { return error };
+    if is_stream(path) {
+        return Error::Format { path: named, message };
+    }
+    let location = Location::parse(path);
+    let mut first = Vec::new();
+    let read = File::open(&location.file).and_then(|file| file.take(16).read_to_end(&mut first));
+    let is_compressed = Compression::of(&location.file) != Compression::None;
+    let other =
+        |kind: &&FileKind| first.starts_with(kind.bytes) && (kind.format.is_none() || kind.format != location.format);
+    match KINDS.iter().find(other).filter(|_| read.is_ok() && !is_compressed) {
+        Some(kind) => Error::Format { path: named, message: format!("{message}; the file is {}", kind.words) },
+        None => Error::Format { path: named, message },
+    }
 }
 
 /// The options with the choices for all files of the command.

@@ -9,6 +9,7 @@ mod commands;
 mod files;
 mod input;
 mod number;
+mod operands;
 mod output;
 mod progress;
 mod rank_memory;
@@ -86,6 +87,9 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
                 None => check(0),
             };
             output::keep_words_off_stdout(arguments.paths.write_to_stdout());
+            if checked.is_ok() {
+                arguments.warning().into_iter().for_each(|warning| print_note(&warning));
+            }
             let Arguments { command, global, memory_bytes, .. } = arguments;
             let (input, output, header) = (global.input_format, global.output_format, global.table_header());
             files::choose(FileChoices { input, output, header, memory_bytes });
@@ -122,13 +126,20 @@ fn is_help(error: &clap::Error) -> bool {
     )
 }
 
-/// The first paragraph of a message that goes on with usage, and its suggestion of a word that may have been meant.
+/// The first paragraph of a message, and its suggestion of a word that may have been meant, or the usage where words
+/// are missing.
 fn usage_text(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n");
     let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: ")).filter(|tip| tip.contains("similar"));
     let said = one_line(paragraph.strip_prefix("error: ").unwrap_or(&paragraph));
-    tip.map_or(said.clone(), |tip| format!("{said}; {}", one_line(tip)))
+    let is_missing = error.kind() == ErrorKind::MissingRequiredArgument;
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).filter(|_| is_missing);
+    match (tip, usage) {
+        (Some(tip), _) => format!("{said}; {}", one_line(tip)),
+        (None, Some(usage)) => format!("{said}; usage: {}", one_line(usage)),
+        (None, None) => said,
+    }
 }
 
 /// The exit code after a panic.

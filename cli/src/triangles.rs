@@ -26,6 +26,13 @@ pub const FACTORED: SymmetricUse = SymmetricUse {
     upper: "--upper",
 };
 
+/// The matrix of which `eigenvalue` encloses eigenvalues.
+pub const SPECTRAL: SymmetricUse = SymmetricUse {
+    purpose: "the intervals are for eigenvalues of symmetric matrices",
+    lower: "--lower",
+    upper: "--upper",
+};
+
 /// The matrix that is added to the product of `syrk`.
 pub const ADDED: SymmetricUse = SymmetricUse {
     purpose: "the matrix to add to a symmetric product must be symmetric",

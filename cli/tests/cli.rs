@@ -17,6 +17,8 @@ mod claims;
 mod devices;
 #[path = "cli/digits.rs"]
 mod digits;
+#[path = "cli/eigenvalue.rs"]
+mod eigenvalue;
 #[path = "cli/factor.rs"]
 mod factor;
 #[path = "cli/formats.rs"]

@@ -14,6 +14,14 @@ const RECENT: usize = 3;
 /// Bits by which a number must fall in an iteration for its end to be in sight.
 const LEAST_RATE: f64 = 1.0 / 64.0;
 
+/// Bits of the last iterations for each bit of the gap at which a run ends, and beyond that: with a ramp the precision
+/// follows the gap.
+const BITS_PER_GAP_BIT: f64 = 1.4;
+const SPARE_BITS: f64 = 64.0;
+
+/// The time of an iteration is proportional to its bits to this power.
+const POWER: f64 = 1.3;
+
 /// The gap of objectives that agree about their size.
 const AGREED: f64 = 0.5;
 
@@ -30,15 +38,17 @@ pub struct Left {
 ///
 /// Complementarity and errors decrease by a factor in each iteration, which changes slowly. The values of the last ten
 /// iterations are extrapolated to the thresholds; the estimate is the slowest of the necessary values, or the limit of
-/// iterations or time if that is reached first. Accuracy: a rough estimate, good if steps are long; `None` if a value
-/// does not decrease any more. The estimate does not include an end by a jump, a ray or too low a precision, nor that
-/// iterations with more bits take longer.
+/// iterations or time if that is reached first. With [`Pace::up_to`] the estimate includes that iterations with more
+/// bits take longer. Accuracy: a rough estimate, good if steps are long; `None` if a value does not decrease any more.
+/// The estimate does not include an end by a jump, a ray or too low a precision.
 ///
 /// Cost: some logarithms in doubles for each iteration; the values of the last ten are kept. Source:
 /// docs/decisions/079-ends-as-users-know-them.md.
 pub struct Pace {
     options: SolverOptions,
     rows: usize,
+    /// The most bits of an iteration, where they are known.
+    most_bits: Option<u32>,
     seen: VecDeque<SeenIteration>,
     /// The number of the first recorded iteration.
     first: Option<u64>,
@@ -66,7 +76,12 @@ fn bits(value: &Float) -> f64 {
 impl Pace {
     /// A new estimate for a run with these options, of a program with `rows` rows of X.
     pub fn new(options: &SolverOptions, rows: usize) -> Pace {
-        Pace { options: options.clone(), rows, seen: VecDeque::new(), first: None }
+        Pace { options: options.clone(), rows, most_bits: None, seen: VecDeque::new(), first: None }
+    }
+
+    /// The pace of a run whose last iterations have up to `precision_bits` bits, the precision of its program.
+    pub fn up_to(self, precision_bits: u32) -> Pace {
+        Pace { most_bits: Some(precision_bits), ..self }
     }
 
     /// Records the next iteration; returns what remains of the run after it, if that can be estimated.
@@ -91,8 +106,21 @@ impl Pace {
         let iterations = (self.iterations()? - 1.0).clamp(0.0, most);
         let recent = self.seen.iter().rev().take(RECENT).map(|seen| seen.seconds);
         let seconds = iterations * recent.clone().sum::<f64>() / recent.count() as f64;
+        let seconds = seconds * self.growth(f64::from(iteration.precision_bits));
         let rest = (self.options.max_runtime as f64 - total).max(0.0);
         Some(Left { iterations, seconds: seconds.min(rest) })
+    }
+
+    /// The mean time of the iterations to come, relative to that of one with `bits` bits: from there their bits rise
+    /// evenly to those that the gap at the end takes.
+    fn growth(&self, bits: f64) -> f64 {
+        let Some(most) = self.most_bits.map(f64::from).filter(|_| self.options.ramp) else { return 1.0 };
+        let gap_bits = -self::bits(&self.options.duality_gap_threshold);
+        let ratio = (BITS_PER_GAP_BIT * gap_bits + SPARE_BITS).min(most) / bits;
+        match ratio > 1.0 {
+            true => (ratio.powf(POWER + 1.0) - 1.0) / ((POWER + 1.0) * (ratio - 1.0)),
+            false => 1.0,
+        }
     }
 
     /// Iterations from the point that was seen last.
@@ -148,6 +176,20 @@ mod tests {
             beta: float(0.1),
             conditions: Conditions { free: float(1.0), block: float(1.0), name: String::new() },
         }
+    }
+
+    /// To a gap of 2^-480 from 64 bits on: 736 bits at the end, or as many as the program has.
+    #[test]
+    fn later_iterations_take_as_long_as_their_bits() {
+        let mut options = SolverOptions::new(Form::Sdpa);
+        options.duality_gap_threshold = Float::with_val(64, 1) >> 480;
+        let growth = |options: &SolverOptions, most| Pace::new(options, 4).up_to(most).growth(64.0);
+        // The means of (1 + 10.5 x)^1.3 and (1 + x)^1.3 for x from 0 to 1.
+        assert!((growth(&options, 1024) - 11.353).abs() < 0.01, "{}", growth(&options, 1024));
+        assert!((growth(&options, 128) - 1.706).abs() < 0.01, "{}", growth(&options, 128));
+        assert_eq!((growth(&options, 64), Pace::new(&options, 4).growth(64.0)), (1.0, 1.0));
+        options.ramp = false;
+        assert_eq!(growth(&options, 1024), 1.0);
     }
 
     #[test]

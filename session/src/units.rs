@@ -119,6 +119,41 @@ pub fn format_seconds(seconds: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
+/// Columns of the narrowest terminal that tables are made for.
+const COLUMNS: usize = 80;
+
+/// Text of which no line is wider than a terminal, as far as words allow: longer lines go on below their second column,
+/// those without columns with four blanks, and break behind a comma where there is one in their second half.
+pub fn folded(text: &str) -> String {
+    text.lines().map(folded_line).collect::<Vec<_>>().join("\n")
+}
+
+fn folded_line(line: &str) -> String {
+    let indent = second_column(line).unwrap_or(4);
+    let (mut lines, mut rest) = (Vec::new(), line.to_string());
+    while rest.chars().count() > COLUMNS {
+        let end = rest.char_indices().nth(COLUMNS).map_or(rest.len(), |(at, _)| at);
+        let least = rest.len() - rest.trim_start().len();
+        // A blank behind the last column leaves a full line.
+        let fits = &rest[..if rest[end..].starts_with(' ') { end + 1 } else { end }];
+        let words = fits.rmatch_indices(' ').map(|(at, _)| at).find(|&at| at > least.max(indent));
+        let comma = fits.rmatch_indices(", ").map(|(at, _)| at + 1).find(|&at| at > COLUMNS / 2);
+        let Some(at) = comma.or(words) else { break };
+        let next = format!("{:indent$}{}", "", rest[at..].trim_start());
+        lines.push(rest[..at].trim_end().to_string());
+        rest = next;
+    }
+    lines.push(rest);
+    lines.join("\n")
+}
+
+/// Where the second column of a line of a table begins: behind the first two blanks that follow a word.
+fn second_column(line: &str) -> Option<usize> {
+    let first = line.len() - line.trim_start().len();
+    let gap = first + line[first..].find("  ")?;
+    Some(gap + line[gap..].len() - line[gap..].trim_start().len()).filter(|&column| column < COLUMNS / 2)
+}
+
 /// A number of things as text: `1 thread`, `2 threads`.
 pub fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
@@ -173,6 +208,22 @@ mod tests {
         for text in ["", "G", "-1G", "2X", "lots", "2 G", "1e30", "99999999T", "1.2.3K", "2GG"] {
             assert!(parse_size(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn long_lines_go_on_below_their_second_column() {
+        let words = |count: usize| vec!["word"; count].join(" ");
+        let line = format!("  name     {}, {}", words(11), words(9));
+        assert_eq!(folded(&line), format!("  name     {},\n{:11}{}", words(11), "", words(9)));
+        assert_eq!(folded(&words(20)), format!("{}\n    {}", words(16), words(4)));
+        assert_eq!(folded(&format!("{}\n\nshort", words(16))), format!("{}\n\nshort", words(16)));
+        let long = "x".repeat(200);
+        assert_eq!(folded(&long), long);
+        assert_eq!(folded(&format!("{long} {long}")), format!("{long} {long}"));
+        let umlauts = "\u{e4}".repeat(60);
+        assert_eq!(folded(&format!("{umlauts} {umlauts}")), format!("{umlauts}\n    {umlauts}"));
+        let tables = (1..60).map(|count| format!("  name     {}", words(count)));
+        assert!(tables.flat_map(|line| folded(&line).lines().map(str::len).collect::<Vec<_>>()).all(|len| len <= 80));
     }
 
     #[test]

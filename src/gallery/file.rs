@@ -4,6 +4,7 @@ use super::{Kind, Size, generate_block};
 use crate::context::{Context, Progress, ProgressCallback};
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFileShape, write_blocks};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -55,14 +56,16 @@ pub fn generate_file(path: &Path, matrix: &FileMatrix, progress: Option<Arc<Prog
     let Size { rows, cols, precision_bits } = size;
     let shape = MatrixFileShape { rows, cols, precision_bits, symmetric };
     let ctx = Context::builder().build()?;
-    let (mut done, total) = (0, (rows as u64).saturating_mul(cols as u64));
+    let entries = |rows: &Range<usize>, cols: &Range<usize>| rows.len() as u64 * cols.len() as u64;
     let mut spent = Duration::ZERO;
     write_blocks(path, shape, progress.clone(), |writer| {
-        for (rows, cols) in kind.blocks(size, symmetric, BLOCK_BYTES) {
+        let blocks = || kind.blocks(size, symmetric, BLOCK_BYTES);
+        let (mut done, total) = (0, blocks().map(|(rows, cols)| entries(&rows, &cols)).sum());
+        for (rows, cols) in blocks() {
             let start = Instant::now();
             let block = ctx.install(|| generate_block(kind, size, seed, (rows.clone(), cols.clone())))?;
             spent += start.elapsed();
-            done += (rows.len() * cols.len()) as u64;
+            done += entries(&rows, &cols);
             let (heads, limbs) = block.parts();
             writer.write_block(&Block { rows, cols }, heads, limbs)?;
             let told = Progress::new("generate", done, total);

@@ -213,6 +213,20 @@ fn a_file_made_in_blocks_has_the_bytes_of_one_written_whole() {
     let oblong = FileMatrix { kind: Kind::Minij, size: Size { rows: 5, ..size }, ..random };
     assert!(matches!(refused(oblong), Error::InvalidArgument(_)));
     let plain = FileMatrix { symmetric: false, ..random };
+    // A triangle is as much as its blocks, not as the whole matrix.
+    let last = std::sync::Arc::new(std::sync::Mutex::new((0, 0)));
+    let seen = last.clone();
+    let see: std::sync::Arc<crate::context::ProgressCallback> = std::sync::Arc::new(move |progress| {
+        if progress.phase == "generate" {
+            *seen.lock().unwrap() = (progress.done, progress.total);
+        }
+        true
+    });
+    let wide = Size { rows: 900, cols: 900, precision_bits: 1000 };
+    let triangle = FileMatrix { kind: Kind::Minij, size: wide, seed: 0, symmetric: true };
+    generate_file(&path("triangle.bin"), &triangle, Some(see)).unwrap();
+    let (done, total) = *last.lock().unwrap();
+    assert!(done == total && total < 900 * 900, "{done} of {total}");
     let stop: std::sync::Arc<crate::context::ProgressCallback> = std::sync::Arc::new(|_| false);
     assert!(matches!(generate_file(&path("none.bin"), &plain, Some(stop)), Err(Error::Cancelled)));
     assert!(!path("none.bin").exists());

@@ -7,23 +7,19 @@ use crate::math::float::Head;
 use crate::math::scale::column_exponent;
 use crate::matrix::{Destination, Matrix, Symmetric, SymmetricMatrix, check_exponent};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, plan_cholesky};
-use crate::ops::columns::{Column, ColumnRef, each_column};
+use crate::ops::columns::{Column, each_column};
 use crate::ops::estimate::optional_estimate;
-use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, needs, plan};
+use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::SolvePlan;
-use crate::ops::solve::band::Band;
+use crate::ops::solve::band::{Band, Spaces, copy_rows};
 use crate::ops::solve::cut::{TriangleCut, larger, least_limit};
-use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
-use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{LOWER, ScaledRows, SolveBits, SystemShape};
-use crate::ops::solve::report::SolveReport;
-use crate::ops::solve::run::make_room;
-use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::step::TriangleSolver;
-use crate::ops::solve::triangle::scaled;
-use crate::site::Team;
+use crate::ops::solve::memory::{Bands, SolveMemory};
+use crate::ops::solve::problem::{LOWER, Method, Path, SolveBits, SystemShape};
+use crate::ops::solve::run::{TriangleSolver, make_room};
+use crate::ops::solve::system::SolveReport;
+use crate::ops::solve::triangle::{ScaledRows, scaled};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -311,15 +307,7 @@ impl StripPlan {
         let order = cut.order;
         let columns = order.min(STRIP_COLUMNS);
         let holding = ctx.holding(Matrix::bytes_for(order, order, cut.working_bits));
-        let memory = SolveMemory {
-            ctx: holding.clone(),
-            cuts: vec![cut],
-            piece_row_bytes: 0,
-            message_bytes: 0,
-            left: UnsolvedColumns::Parts,
-            together: None,
-            first_tries: FirstTryKernel::Own,
-        };
+        let memory = SolveMemory::new(holding.clone(), vec![cut]);
         let bands = Bands::widest(columns);
         // Without a limit the windows of the strips are kept in addition to those of the products where they are
         // larger.
@@ -331,7 +319,7 @@ impl StripPlan {
         for rows in strips(order) {
             let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
             let need = plan(&holding, shape, precision_bits, product_bits(precision_bits, order));
-            let bytes = need.map(|plan| plan.planned_bytes + first_needs.beyond(&needs(&plan)));
+            let bytes = need.map(|plan| plan.planned_bytes + first_needs.beyond(&plan.needs()));
             products = larger(products, bytes.map(|bytes| holding.memory().total(bytes)));
         }
         let planned = match ctx.memory_bytes() {
@@ -386,23 +374,9 @@ impl<'a> Inversion<'a> {
                 };
                 each_column(ctx, &mut spaces.w, || (), unit)?;
                 let Bands { columns: widest, limit_bytes, .. } = bands;
-                let band = Band {
-                    memory,
-                    team: Team::one_process(),
-                    columns: widest,
-                    limit_bytes,
-                    first_column: 0,
-                    first_row: strip.start,
-                    transposed: false,
-                };
+                let band = Band { first_row: strip.start, ..Band::first(memory, widest, limit_bytes) };
                 self.solver.run(&band, (0..columns.len()).collect(), &mut spaces)?;
-                let copy = |(): &mut (), mut column: Column<'_>| {
-                    if columns.contains(&column.index) {
-                        column.copy_from(0, ColumnRef::of(&spaces.w, 0..order, column.index - columns.start));
-                    }
-                    Ok(())
-                };
-                each_column(ctx, &mut inverse, || (), copy)?;
+                copy_rows(ctx, &spaces.w, 0, &columns, &mut inverse)?;
             }
         }
         spaces.give_back(ctx);

@@ -4,14 +4,13 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::ldlt_solve_guard_bits;
 use crate::math::magnitude::Magnitude;
 use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
+use crate::ops::solve;
 use crate::ops::solve::ldlt::LdltFactors;
-use crate::ops::solve::report::SolveReport;
-use crate::ops::solve::{self, factored::Factored};
+use crate::ops::solve::system::{Factored, SolveReport};
 use crate::options::setters;
 use rug::Float;
 use std::sync::OnceLock;
@@ -258,7 +257,6 @@ impl Ldlt {
             lower: &self.lower,
             pivots: Some(&self.pivots),
             precision_bits,
-            guard_bits: ldlt_solve_guard_bits(self.lower.rows()),
             total_columns: b.cols(),
             accuracy: self.accuracy,
             row_norms: &OnceLock::new(),

@@ -45,7 +45,8 @@ pub use cholesky::{
     Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into, cholesky_with,
 };
 pub use cholesky::{CholeskyPlan, UpdatePlan, log_det_of, plan_cholesky};
-pub use eigenvalue::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};
+pub use eigenvalue::plan_extreme_eigenvalue;
+pub use eigenvalue::{EigenvalueInterval, EigenvalueOptions, EigenvaluePlan, EigenvalueReport, Extreme};
 pub use eigenvalue::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
 pub use estimate::{Certificate, optional_estimate};
 pub use factor::double;
@@ -55,8 +56,7 @@ pub use input_rounding::InputRounding;
 pub use inverse::{inverse, inverse_into, inverse_with, plan_inverse};
 pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt, ldlt_with};
 pub use product::device;
-pub use product::forecast::{ProductPlanOptions, plan_gemm, plan_gemm_with, plan_syrk, plan_syrk_with};
-pub use product::plan::Plan;
+pub use product::plan::{Plan, ProductPlanOptions, plan_gemm, plan_gemm_with, plan_syrk, plan_syrk_with};
 pub use product::problem::{Accuracy, FaultHook, Hooks};
 pub use product::report::{Outcome, Phases, Report};
 pub use singularity::{Singularity, singularity, singularity_as_written};

@@ -19,8 +19,8 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Side;
 use crate::ops::distribution::shared_devices::with_shared_devices;
-use crate::ops::solve::disk::{TriangleOptions, solve_triangle};
-use crate::ops::solve::options::{TrsmOptions, check_scalar};
+use crate::ops::solve::disk::solve_triangle;
+use crate::ops::solve::system::{TrsmOptions, check_scalar};
 use crate::site::{Site, Team};
 
 /// The solution `X` of `op(T) X = alpha B` for a triangular `T`, from files to a file; finished columns are kept in the
@@ -116,11 +116,9 @@ fn trsm_at(
     system: &TrsmOptions<'_>,
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
-    let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *system;
-    if side == Side::Right {
+    if system.side == Side::Right {
         return Err(Error::InvalidArgument("trsm out of core: only triangles on the left side are supported".into()));
     }
-    alpha.map(check_scalar).transpose()?;
-    let system = TriangleOptions { uplo, op, diag, accuracy, alpha, caching: options.caching };
-    solve_triangle(site, paths, precision_bits, &system)
+    system.alpha.map(check_scalar).transpose()?;
+    solve_triangle(site, paths, precision_bits, system, options.caching)
 }

@@ -123,17 +123,7 @@ pub fn syr2k_into<'a, 'b, 'r>(
     result: impl Into<SymmetricDestination<'r>>,
 ) -> Result<Report> {
     let update = Syr2kUpdate::new(ctx, a.into(), b.into(), precision_bits, options)?;
-    match result.into() {
-        SymmetricDestination::Matrix(result) => {
-            // While it is half written it is not symmetric, so it is moved out of sight.
-            let mut matrix = std::mem::take(result).into_matrix();
-            let report = update.run(Destination::Matrix(&mut matrix), true)?;
-            *result = SymmetricMatrix::trusted(matrix);
-            Ok(report)
-        }
-        SymmetricDestination::Block(block) => update.run(Destination::Block(block), true),
-        SymmetricDestination::Triangle(result) => update.run(result, false),
-    }
+    call::fill_symmetric(result.into(), |result, mirrored| update.run(result, mirrored))
 }
 
 /// A call whose operands have been checked.

@@ -4,7 +4,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::{Destination, MatrixView, Op, Symmetric, SymmetricDestination, SymmetricMatrix, Uplo};
+use crate::matrix::{MatrixView, Op, Symmetric, SymmetricDestination, SymmetricMatrix, Uplo};
 use crate::ops::product::call;
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::problem::{Accuracy, Hooks, ProductProblem};
@@ -132,18 +132,9 @@ pub fn syrk_into<'a, 'r>(
     result: impl Into<SymmetricDestination<'r>>,
 ) -> Result<Report> {
     let triangle = problem(p.into(), precision_bits, options)?;
-    let whole = ProductProblem { mirrored: true, ..triangle };
-    match result.into() {
-        SymmetricDestination::Matrix(result) => {
-            // While it is half written it is not symmetric, so it is moved out of sight.
-            let mut matrix = std::mem::take(result).into_matrix();
-            let report = call::run(ctx, &whole, Destination::Matrix(&mut matrix))?;
-            *result = SymmetricMatrix::trusted(matrix);
-            Ok(report)
-        }
-        SymmetricDestination::Block(block) => call::run(ctx, &whole, Destination::Block(block)),
-        SymmetricDestination::Triangle(result) => call::run(ctx, &triangle, result),
-    }
+    call::fill_symmetric(result.into(), |result, mirrored| {
+        call::run(ctx, &ProductProblem { mirrored, ..triangle }, result)
+    })
 }
 
 fn problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOptions<'a>) -> Result<ProductProblem<'a>> {

@@ -6,11 +6,9 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView, Op, Side, Uplo};
 use crate::ops::product::report::Outcome;
-use crate::ops::solve::options::check_scalar;
-use crate::ops::solve::report::SolveReport;
-use crate::ops::solve::triangular::TriangularSystem;
+use crate::ops::solve::system::{SolveReport, TriangularSystem, check_scalar};
 
-pub use crate::ops::solve::options::TrsmOptions;
+pub use crate::ops::solve::system::TrsmOptions;
 
 /// The solution `X` of `L X = B` for a lower triangular `L`; see [`trsm_with`].
 ///

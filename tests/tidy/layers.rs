@@ -62,7 +62,7 @@ const SOLVER: Layers = &[
 /// The layers of the program, which knows all of these but the front end.
 const PROGRAM: Layers = &[
     &["args", "files", "number", "output"],
-    &["ranks", "signals", "triangles"],
+    &["operands", "ranks", "signals", "triangles"],
     &["progress"],
     &["session"],
     &["input"],

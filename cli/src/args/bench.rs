@@ -3,6 +3,7 @@
 use super::EngineArgs;
 use super::values::{accuracy, device, eviction, positive, precision, runs, size, threads, window};
 use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
 use sunzi::advanced::device::DeviceName;
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::runtime::{Eviction, Policy};
@@ -44,14 +45,12 @@ pub enum BenchOperation {
     #[command(after_help = "Example:\n  sunzi bench solve --rows 500 --cols 1 --precision 512 --against mpfr")]
     Solve(BenchSolve),
     /// Many small problems in one batched call.
-    #[command(
-        after_help = "Example:\n  sunzi bench batch --operation cholesky --count 1000 --rows 16 --precision 768 \
-                            --against mpfr,calls"
-    )]
+    #[command(after_help = "Example:\n  sunzi bench batch --operation cholesky --count 1000 --rows 16 \\\n      \
+                            --precision 768 --against mpfr,calls")]
     Batch(BenchBatch),
     /// One step of an interior-point method as in SDPB, in one process or on several ranks.
-    #[command(after_help = "Example:\n  mpirun -n 4 sunzi bench step --blocks 200 --order 31 --cols 500 --threads 1 \
-                            --against sdpb")]
+    #[command(after_help = "Example:\n  mpirun -n 4 sunzi bench step --blocks 200 --order 31 --cols 500 \\\n      \
+                            --threads 1 --against sdpb")]
     Step(BenchStep),
     /// One product of residue matrices modulo one prime, compared with the instruction rate.
     #[command(after_help = "Example:\n  sunzi bench kernel --runs 3")]
@@ -75,6 +74,10 @@ pub struct Comparison {
     /// Timed runs of each implementation, interleaved.
     #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
     pub runs: usize,
+    /// Also time everything at quarters of the precision and of the sizes, and plot the times against bits and n; in
+    /// one process, for big floats.
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
     #[command(flatten)]
     pub engine: EngineArgs,
 }
@@ -304,6 +307,9 @@ impl BenchBatch {
                 "--cols {cols} differs from --rows {}: a matrix to factor must be square",
                 self.rows
             ))),
+            _ if self.comparison.plot.is_some() => {
+                Err(Error::InvalidArgument("--plot cannot be used with a batch".into()))
+            }
             _ => self.comparison.engine.refuse_devices("a batch"),
         }
     }
@@ -322,6 +328,7 @@ impl BenchCholesky {
                     ("--precision", comparison.precision.is_some()),
                     ("--against", !comparison.against.is_empty()),
                     ("--kernel", kernel.is_some()),
+                    ("--plot", comparison.plot.is_some()),
                 ];
                 ("double", given.into_iter().find(|(_, given)| *given))
             }

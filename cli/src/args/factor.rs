@@ -2,7 +2,7 @@
 
 use super::values::{PrecisionChoice, accuracy, broadcast, digits, grid, positive, precision, precision_or_auto, side};
 use super::values::{caching, size, termination, uplo};
-use super::{ElementType, EngineArgs, Output, Precision};
+use super::{ElementType, EngineArgs, Output, Precision, SolutionOutput};
 use clap::{Args, ValueHint};
 use rug::Float;
 use std::path::PathBuf;
@@ -76,6 +76,10 @@ pub struct Factor {
     /// Also write a timeline of the steps, as JSON for ui.perfetto.dev or chrome://tracing.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Also plot the factorisation over time: busy workers and finished tiles; on several ranks ready tiles, busy
+    /// workers and the memory of tiles in transit.
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
     /// Error bound of each entry of the residual: relative to its own terms, for a factor (|L| |L^T|)_ij (entrywise,
     /// componentwise), or to norms of rows (norm), which --storage requires for big floats.
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
@@ -172,9 +176,6 @@ pub struct RankChoices {
     /// Number of tiles of other ranks that a rank holds at a time [default: from the memory limit].
     #[arg(long, value_name = "N", value_parser = size)]
     pub remote_tiles: Option<usize>,
-    /// Also plot ready tiles, busy workers and the memory of tiles in transit over time.
-    #[arg(long, value_name = "FILE.svg")]
-    pub plot: Option<PathBuf>,
 }
 
 /// Options of a matrix larger than memory, whose tiles are kept in a directory.
@@ -199,7 +200,7 @@ pub struct StorageChoices {
                         sunzi cholesky A.mtx --log-det --precision 512\n  \
                         sunzi cholesky A.mtx -o L.mtx --precision auto --digits 30\n  \
                         sunzi cholesky A.bin -o L.bin --accuracy norm --storage tiles --memory 2G\n  \
-                        sunzi cholesky A.bin -o L.bin --storage tiles --memory 2G --element-type double\n  \
+                        sunzi cholesky A.bin -o L.bin --storage t --memory 2G --element-type double\n  \
                         mpirun -n 4 sunzi cholesky A.bin -o L.bin --threads 1 --grid 2x2")]
 pub struct Cholesky {
     #[command(flatten)]
@@ -263,9 +264,11 @@ impl FactorOutput {
 
 /// `sunzi solve`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  sunzi solve A.mtx B.mtx -o X.mtx --certified\n  \
+#[command(after_help = "Examples:\n  sunzi solve A.mtx B.mtx\n  \
+                        sunzi solve A.mtx B.mtx -o X.mtx --certified\n  \
                         sunzi solve A.mtx B.mtx -o X.mtx --precision auto --digits 50\n  \
                         sunzi solve A.mtx B.mtx -o X.mtx --refine-from 200\n  \
+                        sunzi solve A.mtx B.mtx --sweep digits.svg\n  \
                         sunzi solve A.bin B.bin -o X.bin --accuracy norm --storage work --memory 2G")]
 pub struct Solve {
     #[command(flatten)]
@@ -276,8 +279,13 @@ pub struct Solve {
     #[arg(long, value_name = "BITS", value_parser = precision,
         conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory", "accuracy"])]
     pub refine_from: Option<u32>,
+    /// Instead of a solution, plot time and correct digits against bits, at eighths of the precision, and against n,
+    /// for the leading eighths of the rows; print them as a table.
+    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["refine_from", "path", "hex", "log_det", "condition",
+        "digits", "no_estimate", "all_digits", "trace", "plot", "directory"])]
+    pub sweep: Option<PathBuf>,
     #[command(flatten)]
-    pub output: Output,
+    pub output: SolutionOutput,
     #[command(flatten)]
     pub storage: StorageChoices,
 }

@@ -8,6 +8,9 @@ use sunzi::gallery::{Kind, Size};
 use sunzi::io::{NumberForm, Tolerance};
 use sunzi_session::units::parse_count;
 
+/// Standard input or output.
+const STANDARD: &str = "-";
+
 /// The output file and its form.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
@@ -27,10 +30,29 @@ impl Output {
     }
 }
 
+/// Where a solution goes: printed unless a file is named.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub struct SolutionOutput {
+    /// Output file; its suffix gives the format, `-` is standard output [default: -, as Matrix Market text].
+    #[arg(long = "output", short = 'o', value_name = "FILE")]
+    path: Option<PathBuf>,
+    /// Write hexadecimal floats instead of decimals.
+    #[arg(long)]
+    hex: bool,
+}
+
+impl SolutionOutput {
+    /// Where it goes.
+    pub fn chosen(&self) -> Output {
+        Output { path: self.path.clone().unwrap_or_else(|| STANDARD.into()), hex: self.hex }
+    }
+}
+
 /// `sunzi gen`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi gen hilbert --rows 100 --cols 100 --precision 512 -o H.mtx --hex\n  \
-    sunzi gen lehmer --rows 20000 --cols 20000 --precision 768 --symmetric -o A.bin\n\nA binary file (.bin) is written \
+    sunzi gen lehmer --rows 2e4 --cols 2e4 --precision 768 --symmetric -o A.bin\n\nA binary file (.bin) is written \
     block by block and may be larger than memory.")]
 pub struct Gen {
     /// Kind of matrix.
@@ -65,13 +87,17 @@ impl Gen {
 
 /// `sunzi convert`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  sunzi convert A.mtx A.bin\n  sunzi convert A.csv A.npy --precision 256\n  \
+#[command(after_help = "Examples:\n  sunzi convert A.mtx A.bin\n  sunzi convert A.csv -o A.npy --precision 256\n  \
                         sunzi convert theta1.dat-s:1/1 F.mtx.gz --precision 64")]
 pub struct Convert {
     /// Input file; `-` is standard input.
     pub input: PathBuf,
     /// Output file, in the format that its suffix gives; `-` is standard output.
-    output: PathBuf,
+    #[arg(required_unless_present = "path")]
+    output: Option<PathBuf>,
+    /// Output file, named as in other commands.
+    #[arg(long = "output", short = 'o', value_name = "FILE", conflicts_with = "output")]
+    path: Option<PathBuf>,
     /// Bits to which decimal input is rounded, 2 to 2^24 [default: as stated in the file].
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
@@ -83,7 +109,9 @@ pub struct Convert {
 impl Convert {
     /// The output of the copy.
     pub fn output(&self) -> Output {
-        Output { path: self.output.clone(), hex: self.hex }
+        // The parser requires one of the two.
+        let path = self.output.as_ref().or(self.path.as_ref()).cloned().unwrap_or_default();
+        Output { path, hex: self.hex }
     }
 }
 

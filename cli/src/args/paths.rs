@@ -11,12 +11,13 @@ use sunzi::{Error, Result};
 pub const RANK: &str = "{rank}";
 
 /// Parameters that are written, and how messages call them; all other files are read.
-const OUTPUTS: [(&str, &str); 5] = [
+const OUTPUTS: [(&str, &str); 6] = [
     ("path", "the output"),
     ("output", "the output"),
     ("report", "the report"),
     ("trace", "the trace"),
     ("plot", "the plot"),
+    ("sweep", "the plot"),
 ];
 
 /// Whether the parameter of this name is a file that is written.
@@ -38,6 +39,11 @@ impl Paths {
         let mut paths = Paths::default();
         paths.collect(matches);
         paths
+    }
+
+    /// Adds the output where none was named.
+    pub fn write(&mut self, path: PathBuf) {
+        self.outputs.insert("the output", path);
     }
 
     fn collect(&mut self, matches: &ArgMatches) {

@@ -12,7 +12,8 @@ const EXAMPLES: &str = "Without an operation, the command plans a syrk with the 
     Examples:\n  \
     sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G\n  \
     sunzi plan solve --rows 1e4 --cols 100 --precision 512\n  \
-    sunzi plan --nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 --precision 1024 --memory 200G";
+    sunzi plan --nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 \\\n      \
+    --precision 1024 --memory 200G";
 
 /// `sunzi plan`: a syrk unless another operation is given.
 #[derive(Debug)]
@@ -64,6 +65,9 @@ pub enum PlanOperation {
     /// Inverse of a symmetric positive definite A, including its factorisation.
     #[command(after_help = "Example:\n  sunzi plan inverse --rows 3000 --precision 512")]
     Inverse(PlanCholesky),
+    /// Proven interval for an extreme eigenvalue of a symmetric A.
+    #[command(after_help = "Example:\n  sunzi plan eigenvalue --rows 2000 --precision 256 --memory 8G")]
+    Eigenvalue(PlanEigenvalue),
 }
 
 /// The accuracy of entries, and the bits that it needs.
@@ -172,6 +176,19 @@ pub struct PlanCholesky {
     pub engine: EngineArgs,
 }
 
+/// `sunzi plan eigenvalue`.
+#[derive(Args, Clone, Debug)]
+pub struct PlanEigenvalue {
+    /// Rows of the matrix.
+    #[arg(long, value_name = "K", value_parser = size)]
+    pub rows: usize,
+    /// Bits of the eigenvalue that its interval determines, and of the matrix.
+    #[arg(long, short, value_name = "B", value_parser = precision)]
+    pub precision: u32,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
 /// `sunzi plan solve`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanSystem {
@@ -219,6 +236,7 @@ impl Plan {
             }
             PlanOperation::Cholesky(args) | PlanOperation::Inverse(args) => args.promise.check(),
             PlanOperation::Solve(args) => args.solve.promise.check(),
+            PlanOperation::Eigenvalue(args) => check_reach(args.precision, args.engine.kernel),
             PlanOperation::Trsm(args) => match args.promise.range_bits {
                 Some(bits) => Err(Error::InvalidArgument(format!(
                     "--range-bits {bits}: a triangular solve needs no bits for the range of exponents"

@@ -54,7 +54,8 @@ pub struct Given {
 #[command(
     infer_long_args = true,
     after_help = "Examples:\n  sunzi sdp -s theta1.dat-s -o out --precision 256\n  \
-                        sunzi sdp -s sdp -o out --precision 768 --writeSolution x,y,z --maxIterations 1000\n  \
+                        sunzi sdp -s sdp -o out --precision 768 \\\n      \
+                        --writeSolution x,y,z --maxIterations 1000\n  \
                         sunzi sdp -s sdp -o out -c ck --precision 768 --detectPrimalFeasibleJump\n  \
                         sunzi sdp -s theta1.dat-s -o out --precision 256 --certify\n\n\
                         The options have SDPB's names and meanings. The file out.txt states how the run ended. The \

@@ -16,7 +16,8 @@ use sunzi_session::units::{parse_count, parse_size};
 #[derive(Args, Debug)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Examples:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 --broadcast cs_list,binomial\n  \
+    after_help = "Examples:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 \\\n      \
+                        --broadcast cs_list,binomial\n  \
                         sunzi simulate soak --seeds 100"
 )]
 pub struct Simulate {
@@ -30,9 +31,8 @@ pub struct Simulate {
 pub enum Simulation {
     /// Tiled factorisation A = L L^T on a cluster. Several broadcasts, policies, evictions or terminations give a
     /// table.
-    #[command(
-        after_help = "Example:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 --broadcast cs_list,binomial"
-    )]
+    #[command(after_help = "Example:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 \\\n      \
+                        --broadcast cs_list,binomial")]
     Cholesky(Box<SimulateCholesky>),
     /// Many small factorisations under adverse conditions drawn from random seeds; the exit code is 5 if any of them
     /// fails.

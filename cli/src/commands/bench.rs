@@ -5,10 +5,11 @@ use crate::args::{
 };
 use crate::ranks::Ranks;
 use crate::session::Session;
-use sunzi::Result;
+use std::path::PathBuf;
 use sunzi::advanced::device::DeviceName;
 use sunzi::comm::Transport;
 use sunzi::comm::window::WindowKind;
+use sunzi::{Error, Result};
 use sunzi_lab::baselines::Operation;
 use sunzi_lab::bench;
 use sunzi_session::engine::Engine;
@@ -25,8 +26,22 @@ pub fn is_shared(args: &Bench) -> bool {
     )
 }
 
+/// The picture that is requested of an operation on big floats.
+fn plot(operation: &BenchOperation) -> Option<PathBuf> {
+    let comparison = match operation {
+        BenchOperation::Syrk(args) => &args.comparison,
+        BenchOperation::Gemm(args) => &args.comparison,
+        BenchOperation::Cholesky(args) => &args.comparison,
+        BenchOperation::Trsm(args) => &args.comparison,
+        BenchOperation::Solve(args) => &args.comparison,
+        BenchOperation::Batch(_) | BenchOperation::Step(_) | BenchOperation::Kernel(_) => return None,
+    };
+    comparison.plot.clone()
+}
+
 /// Runs a benchmark, `together` with other ranks or in one process.
 pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dyn Transport>) -> Result<()> {
+    let plot = plot(&args.operation);
     let options = match args.operation {
         BenchOperation::Syrk(args) => bench::Bench {
             cols: args.cols,
@@ -67,9 +82,13 @@ pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dy
             return bench::run_kernel(session, &options);
         }
     };
-    match together {
-        Some(world) => bench::run_on_ranks(session, &options, world),
-        None => bench::run(session, &options),
+    match (together, plot) {
+        (Some(_), Some(_)) => {
+            Err(Error::InvalidArgument("--plot draws the times of one process: run it without mpirun".into()))
+        }
+        (Some(world), None) => bench::run_on_ranks(session, &options, world),
+        (None, Some(picture)) => bench::run_sweep(session, &options, &picture),
+        (None, None) => bench::run(session, &options),
     }
 }
 

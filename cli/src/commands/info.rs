@@ -13,7 +13,7 @@ use sunzi_lab::baselines::openblas;
 use sunzi_lab::machine::Machine;
 use sunzi_session::engine::largest_precision_bits;
 use sunzi_session::session::Session as _;
-use sunzi_session::units::{format_bytes, format_seconds};
+use sunzi_session::units::{folded, format_bytes, format_seconds};
 
 /// Trials of some milliseconds of which the best is a kernel's rate.
 const RATE_TRIALS: usize = 2;
@@ -88,7 +88,7 @@ pub fn run(session: &mut Session) -> Result<()> {
     let (version, machine) = (env!("CARGO_PKG_VERSION"), Machine::look());
     let info = Info { version, machine, kernels: kernel_infos(), devices, no_devices };
     session.finish_report(&info)?;
-    session.say(&describe(&info))
+    session.say(&folded(&describe(&info)))
 }
 
 fn features(machine: &Machine) -> String {

@@ -5,6 +5,7 @@ mod bench;
 mod compare;
 mod convert;
 mod demo;
+mod eigenvalue;
 mod factor;
 mod file_info;
 mod gen_matrix;
@@ -26,11 +27,12 @@ mod verify_system;
 pub use options_page::options_page;
 
 use crate::args::{Command, Factor, Global, GpuCheck, Simulation, Soak, VerifyOperation};
+use crate::operands::NamedOperands;
 use crate::ranks::Ranks;
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use sunzi::Result;
-
+use sunzi::comm::Transport;
 use sunzi_lab::{gpu_check, simulate};
 
 /// Carries out a command; the exit code is 0 unless the command returns another.
@@ -46,7 +48,12 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
     if let (Some(world), None, true) = (all.several(), together, computes(&command)) {
         session.note(&format!("this command runs only on the first of {} ranks", world.size()));
     }
-    let session = &mut session;
+    let operands = NamedOperands::of(&command);
+    carry_out(&mut session, command, all, together).map_err(|error| operands.named_in(error))
+}
+
+/// Carries out a command in its session, on the ranks that work `together`.
+fn carry_out(session: &mut Session, command: Command, all: &Ranks, together: Option<&dyn Transport>) -> Result<u8> {
     let outcome = match command {
         Command::Compare(args) => return compare::run(session, &args).inspect(|_| session.end()),
         Command::Syrk(args) => product::run(session, &args.into(), together),
@@ -57,10 +64,14 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Cholesky(args) if args.storage.directory.is_some() => factor::run_above_disk(session, &args, together),
         Command::Cholesky(args) => factor::run(session, &args.into(), together),
         Command::Solve(args) if args.storage.directory.is_some() => solve_above_disk::solve(session, &args, together),
-        Command::Solve(args) => factor::run(session, &args.into(), together),
+        Command::Solve(args) => match args.sweep.clone() {
+            Some(picture) => factor::sweep(session, &args.into(), &picture),
+            None => factor::run(session, &args.into(), together),
+        },
         Command::Inverse(args) => factor::run(session, &args.into(), together),
         Command::Trsm(args) if args.storage.directory.is_some() => solve_above_disk::trsm(session, &args, together),
         Command::Trsm(args) => trsm::run(session, &args),
+        Command::Eigenvalue(args) => eigenvalue::run(session, &args),
         Command::Sdp(args) => return sdp::run(session, &args, together).inspect(|_| session.end()),
         Command::Verify(args) => match args.operation {
             VerifyOperation::Syrk(args) => verify::run(session, &args.into()),
@@ -92,7 +103,7 @@ fn is_shared(command: &Command) -> bool {
         Command::Syrk(_) | Command::Gemm(_) => true,
         Command::Cholesky(args) => is_factored_together(&args.factor),
         Command::Solve(args) => {
-            let is_plain = args.refine_from.is_none() && !args.factor.log_det;
+            let is_plain = args.refine_from.is_none() && args.sweep.is_none() && !args.factor.log_det;
             is_plain && is_factored_together(&args.factor)
         }
         Command::Trsm(args) => args.storage.directory.is_some(),
@@ -120,7 +131,7 @@ fn devices_to_check(args: GpuCheck) -> gpu_check::GpuCheck {
 
 /// Whether a command is long work, which users who start several ranks may expect to be shared.
 fn computes(command: &Command) -> bool {
-    use Command::{Bench, Cholesky, Demo, Gemm, GpuCheck, Inverse, Sdp, Solve, Syrk, Trsm, Verify};
-    let factors = matches!(command, Cholesky(_) | Solve(_) | Inverse(_) | Trsm(_) | Sdp(_));
+    use Command::{Bench, Cholesky, Demo, Eigenvalue, Gemm, GpuCheck, Inverse, Sdp, Solve, Syrk, Trsm, Verify};
+    let factors = matches!(command, Cholesky(_) | Solve(_) | Inverse(_) | Trsm(_) | Eigenvalue(_) | Sdp(_));
     factors || matches!(command, Syrk(_) | Gemm(_) | Verify(_) | GpuCheck(_) | Bench(_) | Demo(_))
 }

@@ -6,7 +6,8 @@ use sunzi::Result;
 use sunzi::advanced::drive::{RankReport, Sample, SpanKind, WorkSpan};
 use sunzi::comm::Transport;
 use sunzi::distributed::{RANK_PHASES, RankSpan, Team};
-use sunzi_session::plot::{self, Figure, Point};
+use sunzi::report::{CholeskyReport, Span, TaskKind};
+use sunzi_session::plot::{self, Chart, Figure, Line, Point, Scale, draw_lines};
 use sunzi_session::session::ROOT;
 use sunzi_session::trace::{Names, Timed, Trace};
 
@@ -134,6 +135,58 @@ pub fn draw(world: &dyn Transport, own: &RankReport, path: Option<&Path>) -> Res
     Ok(path.map_or(Ok(()), |path| plot::draw(&figures, path)))
 }
 
+/// Draws busy workers and finished tiles of a factorisation in one process over time.
+///
+/// # Errors
+/// [`sunzi::Error::Io`].
+pub fn draw_tasks(report: &CholeskyReport, path: &Path) -> Result<()> {
+    let chart = |caption, label, points| Chart {
+        caption,
+        count: "seconds",
+        scale: Scale::Linear,
+        lines: vec![Line { label, points }],
+    };
+    let charts = [
+        chart("busy workers", "workers", busy(&report.spans, report.seconds)),
+        chart("finished tiles", "tiles", finished(&report.spans, report.seconds)),
+    ];
+    draw_lines(&charts, path)
+}
+
+/// A change of a count.
+struct Change {
+    seconds: f64,
+    by: f64,
+}
+
+/// Workers that have a task, from the beginning to the end at `seconds`. A small factor is one task without spans.
+fn busy(spans: &[Span], seconds: f64) -> Vec<(f64, f64)> {
+    let task = |start, end| [Change { seconds: start, by: 1.0 }, Change { seconds: end, by: -1.0 }];
+    let changes = spans.iter().flat_map(|span| task(span.start, span.end)).collect::<Vec<_>>();
+    steps(if changes.is_empty() { task(0.0, seconds).into() } else { changes }, seconds)
+}
+
+/// Tiles that are finished, from the beginning to the end at `seconds`.
+fn finished(spans: &[Span], seconds: f64) -> Vec<(f64, f64)> {
+    let last = spans.iter().filter(|span| matches!(span.kind, TaskKind::Potrf | TaskKind::Trsm));
+    let changes = last.map(|span| Change { seconds: span.end, by: 1.0 }).collect::<Vec<_>>();
+    steps(if changes.is_empty() { vec![Change { seconds, by: 1.0 }] } else { changes }, seconds)
+}
+
+/// The sum of all changes so far, at the times that the picture shows.
+fn steps(mut changes: Vec<Change>, seconds: f64) -> Vec<(f64, f64)> {
+    changes.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
+    let (mut sum, mut next) = (0.0, changes.into_iter().peekable());
+    let at = |step: usize| {
+        let time = seconds * step as f64 / TIMES as f64;
+        while let Some(change) = next.next_if(|change| change.seconds <= time) {
+            sum += change.by;
+        }
+        (time, sum)
+    };
+    (0..=TIMES).map(at).collect()
+}
+
 /// Mean and most over the ranks at evenly spaced times, of the last value that each rank had noted.
 fn points(ranks: &[&[[u64; SAMPLE_WORDS]]], column: usize, unit: f64) -> Vec<Point> {
     let end = ranks.iter().filter_map(|samples| samples.last()).map(|sample| sample[0]).max().unwrap_or(0);
@@ -162,6 +215,16 @@ mod tests {
         assert_eq!((near(300.0).mean, near(300.0).most), (3.0, 4.0));
         assert_eq!((near(600.0).mean, near(600.0).most), (2.5, 4.0));
         assert_eq!((near(1000.0).mean, near(1000.0).most), (0.5, 1.0));
+    }
+
+    #[test]
+    fn steps_are_the_sums_of_all_changes_so_far() {
+        let changes = [(0.5, -1.0), (0.0, 2.0), (1.0, 3.0)].map(|(seconds, by)| Change { seconds, by });
+        let found = steps(changes.into(), 1.0);
+        let at = |time: f64| found.iter().rfind(|point| point.0 <= time).unwrap().1;
+        assert_eq!((found.len(), at(0.0), at(0.49), at(0.51), at(1.0)), (TIMES + 1, 2.0, 2.0, 1.0, 4.0));
+        // A factor of few rows has no spans: one worker is busy, and has one tile in the end.
+        assert_eq!((busy(&[], 2.0)[TIMES / 2], finished(&[], 2.0)[TIMES]), ((1.0, 1.0), (2.0, 1.0)));
     }
 
     #[test]

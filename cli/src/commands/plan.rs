@@ -1,11 +1,15 @@
 //! `sunzi plan`: how an operation would run, here or (a product) on a cluster that need not be there, without
 //! computing it.
 
-use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
+use crate::args::{
+    PlanCholesky, PlanEigenvalue, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime,
+};
 use crate::commands::factor::usual_range_bits;
 use crate::session::Session;
 use serde::Serialize;
+use sunzi::advanced::store::available_bytes;
 use sunzi::distributed::{ClusterShape, even_operand_bytes, even_share, plan_syrk_cluster_with};
+use sunzi::eigenvalue::{EigenvaluePlan, plan_extreme_eigenvalue};
 use sunzi::plans::{
     CholeskyPlan, Plan, ProductPlanOptions, SolvePlan, UpdatePlan, plan_cholesky, plan_gemm_with, plan_inverse,
     plan_solve, plan_solve_refined, plan_syrk_with, plan_trsm,
@@ -16,7 +20,7 @@ use sunzi_lab::forecast::{ForecastOperation, TIMED_BYTES, Workload, forecast};
 use sunzi_session::engine::{Engine, limited};
 use sunzi_session::memory::Budget;
 use sunzi_session::session::Session as _;
-use sunzi_session::units::{counted, format_bytes, format_seconds};
+use sunzi_session::units::{counted, folded, format_bytes, format_seconds};
 
 /// The report: the plan, and the memory of the operands in addition.
 #[derive(Serialize)]
@@ -24,6 +28,8 @@ struct PlanReport<'a, P> {
     #[serde(flatten)]
     plan: &'a P,
     operand_bytes: u64,
+    /// Memory that is free on this machine; `None` for a cluster.
+    machine_bytes: Option<u64>,
     #[serde(flatten)]
     cluster: Option<ClusterReport>,
     /// By runs timed now, without files; `None` where nothing was timed.
@@ -86,15 +92,28 @@ impl<'a> Request<'a> {
             threads_per_rank: threads,
         });
         let expected_seconds = self.expected_seconds(session)?;
-        session.finish_report(&PlanReport { plan: &plan, operand_bytes, cluster, expected_seconds })?;
+        let machine_bytes = available_bytes().filter(|_| cluster.is_none());
+        let report = PlanReport { plan: &plan, operand_bytes, machine_bytes, cluster, expected_seconds };
+        session.finish_report(&report)?;
         let limit = budget.map(|budget| format!("memory          {}", budget.describe()));
         let time = expected_seconds.map(|seconds| {
             let threads = counted(engine.thread_count(), "thread");
             let seconds = format_seconds(seconds);
-            format!("time            about {seconds} on {threads} (from rates measured now, without files)")
+            format!("time            about {seconds} on {threads} (from rates measured now, no files)")
         });
-        let lines = limit.into_iter().chain(describe(&plan, self)).chain(time).collect::<Vec<_>>();
-        session.say(&lines.join("\n"))
+        let lines = limit.into_iter().chain(describe(&plan, self)).chain(self.beyond(machine_bytes)).chain(time);
+        let lines = lines.collect::<Vec<_>>();
+        session.say(&folded(&lines.join("\n")))
+    }
+}
+
+impl Request<'_> {
+    /// A warning where the operands exceed the memory that this machine has free.
+    fn beyond(&self, machine_bytes: Option<u64>) -> Option<String> {
+        let (free, storage) = (machine_bytes?, "larger matrices need --storage, or a cluster");
+        (self.operand_bytes > free).then(|| {
+            format!("warning         the operands exceed the {} of free memory here: {storage}", format_bytes(free))
+        })
     }
 }
 
@@ -126,6 +145,7 @@ pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
             })
         }
         PlanOperation::Inverse(args) => inverse(session, args),
+        PlanOperation::Eigenvalue(args) => eigenvalue(session, args),
     }
 }
 
@@ -186,6 +206,12 @@ fn inverse(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     request.show(session, |ctx| plan_inverse(ctx, order, precision, &options), describe_solve)
 }
 
+fn eigenvalue(session: &mut Session, args: &PlanEigenvalue) -> Result<()> {
+    let PlanEigenvalue { rows: order, precision, ref engine } = *args;
+    let request = Request::new(engine, Matrix::bytes_for(order, order, precision));
+    request.show(session, |ctx| plan_extreme_eigenvalue(ctx, order, precision), describe_eigenvalue)
+}
+
 fn solve(
     session: &mut Session,
     args: &PlanSolve,
@@ -238,6 +264,23 @@ fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> 
     }));
     lines.push(planned(plan.planned_bytes, request));
     lines
+}
+
+fn describe_eigenvalue(plan: &EigenvaluePlan, request: &Request<'_>) -> Vec<String> {
+    let EigenvaluePlan { order, precision_bits, factorisation, .. } = plan;
+    let CholeskyPlan { working_bits, kernel, threads, tile_rows, tiles, .. } = factorisation;
+    let threads = counted(*threads, "thread");
+    vec![
+        format!(
+            "A v = t v: {order} x {order}, an interval of {precision_bits} bits (working {working_bits}), kernel \
+             {kernel}, {threads}"
+        ),
+        format!("tiles           {} of {tile_rows} rows", counted(*tiles, "tile row")),
+        operands(request),
+        part("search", plan.search_bytes, "copy, shifted matrix, vectors"),
+        part("factorisation", factorisation.planned_bytes, "of a shifted matrix"),
+        planned(plan.planned_bytes, request),
+    ]
 }
 
 fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {

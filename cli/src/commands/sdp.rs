@@ -269,7 +269,8 @@ impl SdpRun {
     ) -> Result<Solution> {
         let interval = Duration::from_secs(self.config.choices.checkpoint_interval.unwrap_or(CHECKPOINT_SECONDS));
         let mut saved = Instant::now();
-        let mut pace = Pace::new(&self.options, whole.map_or(1, Problem::total_rows));
+        let most_bits = whole.map_or(0, |problem| problem.precision_bits);
+        let mut pace = Pace::new(&self.options, whole.map_or(1, Problem::total_rows)).up_to(most_bits);
         let progress = session.progress();
         let watch = |iteration: &Iteration, state: &State| {
             let left = pace.see(iteration);

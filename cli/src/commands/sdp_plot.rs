@@ -28,6 +28,7 @@ pub fn draw(iterations: &[Iteration], path: &Path) -> Result<()> {
     let charts = [
         Chart {
             caption: "gap and complementarity",
+            count: "iteration",
             scale: Scale::Logarithmic,
             lines: vec![
                 logarithm(all, "gap", |iteration| &iteration.quality.gap),
@@ -36,6 +37,7 @@ pub fn draw(iterations: &[Iteration], path: &Path) -> Result<()> {
         },
         Chart {
             caption: "errors",
+            count: "iteration",
             scale: Scale::Logarithmic,
             lines: vec![
                 logarithm(all, "P-err", |iteration| &iteration.quality.primal_matrix_error),
@@ -45,6 +47,7 @@ pub fn draw(iterations: &[Iteration], path: &Path) -> Result<()> {
         },
         Chart {
             caption: "steps and centring",
+            count: "iteration",
             scale: Scale::Linear,
             lines: vec![
                 plain(all, "P-step", |iteration| iteration.primal_step.to_f64()),
@@ -54,9 +57,10 @@ pub fn draw(iterations: &[Iteration], path: &Path) -> Result<()> {
         },
         Chart {
             caption: "precision",
+            count: "iteration",
             scale: Scale::Linear,
             lines: vec![plain(all, "bits", |iteration| iteration.precision_bits.into())],
         },
     ];
-    draw_lines(&charts, "iteration", path)
+    draw_lines(&charts, path)
 }

@@ -50,6 +50,7 @@ pub fn trsm(session: &mut Session, args: &Trsm, together: Option<&dyn Transport>
 pub fn solve(session: &mut Session, args: &Solve, together: Option<&dyn Transport>) -> Result<()> {
     let Solve { factor, b, output, storage: choices, .. } = args;
     let storage = choices.directory.as_deref().expect("asked for");
+    let output = output.chosen();
     let paths = SolvePaths { matrix: &factor.a, right: b, solution: &output.path, storage };
     let world = together.unwrap_or(local::alone());
     agree(world, check(args, &paths, together))?;
@@ -88,7 +89,7 @@ pub fn solve(session: &mut Session, args: &Solve, together: Option<&dyn Transpor
 
 /// Refuses arguments that cannot work, before anything is read.
 fn check(args: &Solve, paths: &SolvePaths<'_>, together: Option<&dyn Transport>) -> Result<()> {
-    check_output(&args.output)?;
+    check_output(&args.output.chosen())?;
     check_binary(&[paths.matrix, paths.right, paths.solution])?;
     let refused = |message: &str| Err(Error::InvalidArgument(message.into()));
     if args.factor.accuracy != Accuracy::Norm {

@@ -7,7 +7,9 @@ mod run;
 mod weights;
 
 pub use run::Stage;
-pub use weights::{factor_seconds, inverse_seconds, product_seconds, reading, solve_seconds, trsm_seconds, writing};
+pub use weights::{
+    factor_seconds, generate_seconds, inverse_seconds, product_seconds, reading, solve_seconds, trsm_seconds, writing,
+};
 
 use crate::args::ProgressForm;
 use crate::output::print_note;

@@ -44,8 +44,10 @@ pub struct Run {
     has_begun: bool,
     /// When it began.
     start: f64,
-    /// How much of it is done.
+    /// How much of it is done, at the most optimistic time.
     part: f64,
+    /// How much of it is done by the latest report, which may be less than before: iterations to come are estimated.
+    latest: f64,
     /// The part done of its call at work.
     call_part: f64,
     is_several: bool,
@@ -94,6 +96,7 @@ impl Run {
         self.fraction();
         self.at = first + offset;
         (self.has_begun, self.start, self.part, self.call_part, self.is_several) = (true, now, 0.0, 0.0, false);
+        self.latest = 0.0;
     }
 
     /// A call of the stage at work, in a phase of its own, has done the part `done` of its work `total`.
@@ -106,6 +109,7 @@ impl Run {
         let Some(stage) = self.stages.get(self.at) else { return };
         self.is_several |= part < self.call_part && self.call_part >= 1.0;
         self.call_part = part.max(if self.is_several { 0.0 } else { self.call_part });
+        self.latest = part;
         let found = match stage.is_one_call && !self.is_several {
             true => self.call_part,
             false => ((now - self.start) / (stage.weight * self.pace(now))).min(MOST_BY_TIME),
@@ -116,8 +120,8 @@ impl Run {
     /// Seconds for a unit of weight, estimated from the past.
     fn pace(&self, now: f64) -> f64 {
         let own = match self.stages.get(self.at) {
-            Some(stage) if stage.is_one_call && !self.is_several && self.part > BELIEVED => {
-                (now - self.start, stage.weight * self.part)
+            Some(stage) if stage.is_one_call && !self.is_several && self.latest > BELIEVED => {
+                (now - self.start, stage.weight * self.latest)
             }
             _ => (0.0, 0.0),
         };
@@ -138,8 +142,8 @@ impl Run {
     pub fn left(&self, now: f64) -> f64 {
         let Some(stage) = self.stages.get(self.at) else { return 0.0 };
         let pace = self.pace(now);
-        let own = match self.part > BELIEVED && stage.is_one_call && !self.is_several {
-            true => (now - self.start) * (1.0 - self.part) / self.part,
+        let own = match self.latest > BELIEVED && stage.is_one_call && !self.is_several {
+            true => (now - self.start) * (1.0 - self.latest) / self.latest,
             false => (stage.weight * pace - (now - self.start)).max(0.0),
         };
         own + pace * self.stages.iter().skip(self.at + 1).map(|stage| stage.weight).sum::<f64>()
@@ -177,6 +181,18 @@ mod tests {
             assert_eq!(run.stage(), name);
         }
         assert!(last > 0.99, "{last}");
+    }
+
+    /// Of iterations the end is estimated, first too early: the bar stands still, and the time left is the latest one.
+    #[test]
+    fn the_time_left_follows_an_estimate_that_grows() {
+        let mut run = Run::default();
+        run.expect(vec![Stage::call("iterations", 1.0)]);
+        run.begin("iterations", 0.0);
+        for (now, all, fraction) in [(10.0, 20.0, 0.5), (20.0, 100.0, 0.5), (60.0, 100.0, 0.6)] {
+            run.advance("iterations", now as u64, all as u64, now);
+            assert!((run.left(now) - (all - now)).abs() < 1e-9 && (run.fraction() - fraction).abs() < 1e-9, "{now}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Measured with two threads on a CPU with AVX-512; only the ratios matter, and only as accurately as a bar needs them.
 
 use super::Stage;
+use sunzi::gallery::Kind;
 use sunzi::io::{FileFormat, FileInfo};
 
 /// Seconds for a bit of an entry of a file.
@@ -15,6 +16,12 @@ const PRODUCT: f64 = 0.2e-9;
 const FACTOR: f64 = 0.8e-9;
 const SOLVE: f64 = 0.6e-9;
 const INVERSE: f64 = 1.6e-9;
+
+/// Seconds for an entry of a test matrix, and for each of its bits: drawn or exact, a quotient, a derivative.
+const ENTRY: f64 = 40e-9;
+const PLAIN: f64 = 0.1e-9;
+const DIVISION: f64 = 0.3e-9;
+const BOOTSTRAP: f64 = 10e-9;
 
 /// Seconds to convert an entry, for each pair of its words.
 const CONVERT: f64 = 2e-9;
@@ -46,6 +53,18 @@ pub fn product_seconds(contracted: usize, rows: usize, cols: usize, is_symmetric
     let (k, m, n, words) = (contracted as f64, rows as f64, cols as f64, words(bits));
     let half = if is_symmetric { 0.5 } else { 1.0 };
     half * (PRODUCT * k * m * n * words + CONVERT * (k * (m + n) + m * n) * words * words / 2.0)
+}
+
+/// Making the entries of a test matrix.
+pub fn generate_seconds(kind: Kind, rows: usize, cols: usize, bits: u32) -> f64 {
+    let (entries, bits) = (rows as f64 * cols as f64, f64::from(bits));
+    let entry = match kind {
+        Kind::Hilbert | Kind::Cauchy | Kind::Lehmer => DIVISION * bits,
+        Kind::Pascal => DIVISION * bits.min((rows + cols) as f64),
+        Kind::Bootstrap1d => BOOTSTRAP * bits,
+        _ => PLAIN * bits,
+    };
+    entries * (ENTRY + entry)
 }
 
 /// A factorisation.

@@ -3,7 +3,8 @@
 use super::sandbox::Sandbox;
 use proptest::prelude::*;
 use std::ffi::OsString;
-use sunzi_cli::check_arguments;
+use std::process::{Command, Stdio};
+use sunzi_cli::{check_arguments, options_page};
 
 /// Words that lead deep into the parser, and some that lead nowhere.
 const KNOWN: &[&str] = &[
@@ -15,6 +16,7 @@ const KNOWN: &[&str] = &[
     "solve",
     "inverse",
     "trsm",
+    "eigenvalue",
     "verify",
     "convert",
     "compare",
@@ -76,6 +78,9 @@ const KNOWN: &[&str] = &[
     "--log-det",
     "--condition",
     "--refine-from",
+    "--factor",
+    "--which",
+    "both",
     "--side",
     "--uplo",
     "--unit",
@@ -151,6 +156,36 @@ fn help_is_shown_where_nothing_is_asked_for() {
         }
     }
     assert!(sandbox.run("help bench syrk").contains("--against"));
+}
+
+/// The help of a command, as a terminal of 80 columns shows it.
+fn help_at_80_columns(command: &str) -> String {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_sunzi"));
+    program.args(command.split_whitespace()).arg("--help").env("COLUMNS", "80").stdin(Stdio::null());
+    String::from_utf8(program.output().unwrap().stdout).unwrap()
+}
+
+/// Clap wraps everything but the line of usage.
+#[test]
+fn help_fits_the_terminal_and_lists_common_options_once() {
+    let page = options_page();
+    let commands = page.lines().filter_map(|line| line.strip_prefix("## sunzi")).map(str::trim);
+    let commands = commands.collect::<Vec<_>>();
+    assert!(commands.len() > 25, "{commands:?}");
+    for command in commands {
+        let help = help_at_80_columns(command);
+        let wide = help.lines().find(|line| line.len() > 80 && !line.starts_with("Usage: "));
+        assert_eq!(wide, None, "sunzi {command} --help");
+        assert!(!help.contains("-q, --quiet") && help.contains("--no-header: see sunzi --help"), "{command}: {help}");
+    }
+    let help = help_at_80_columns("");
+    assert!(help.lines().all(|line| line.len() <= 80) && help.matches("-q, --quiet").count() == 1, "{help}");
+    // Accepted everywhere, before and after the command.
+    let sandbox = Sandbox::new();
+    for line in ["gen kms --rows 2 --cols 2 --precision 64 -o K.mtx --quiet", "-q man bench syrk --report r.json"] {
+        sandbox.run(line);
+    }
+    assert_eq!(sandbox.run("--quiet info --report r.json"), "");
 }
 
 #[test]

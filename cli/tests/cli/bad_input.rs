@@ -215,6 +215,55 @@ fn files_that_cannot_be_read_or_written() {
     }
 }
 
+#[test]
+fn files_of_another_kind_are_recognised() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 3 --cols 3 --precision 100 -o A.bin");
+    sandbox.write("bin.mtx", sandbox.bytes("A.bin"));
+    sandbox.write("mtx.npy", format!("{HEADER}1 1\n1\n"));
+    sandbox.write("picture.mtx", b"\x89PNG\r\n\x1a\n0000000000");
+    sandbox.write("archive.bin", b"PK\x03\x04000000000000000000000000000000000000000000000000000000000000");
+    for (file, words) in [
+        ("bin.mtx", "the file is a matrix in the binary format (.bin)"),
+        ("mtx.npy", "the file is a Matrix Market file (.mtx)"),
+        ("picture.mtx", "the file is a PNG picture"),
+        ("archive.bin", "the file is a zip archive"),
+    ] {
+        for line in ["syrk", "cholesky", "info", "eigenvalue"] {
+            let output = if line == "info" || line == "eigenvalue" { "" } else { "-o Q.mtx" };
+            let error = sandbox.fail(&format!("{line} {file} {output}"), 3);
+            assert!(error.contains(file) && error.contains(words), "{line}: {error}");
+        }
+    }
+}
+
+/// A shape alone does not show which file it is of.
+#[test]
+fn operands_that_do_not_fit_are_named_by_file() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen minij --rows 4 --cols 4 --precision 100 -o A.mtx");
+    sandbox.run("gen random --rows 4 --cols 3 --precision 100 -o B.mtx");
+    sandbox.run("gen random --rows 5 --cols 2 --precision 100 -o C.mtx");
+    std::fs::create_dir(sandbox.path("data")).unwrap();
+    let square = "the matrix must be square: it is 4 x 3";
+    for (line, needle) in [
+        ("solve B.mtx A.mtx -o Q.mtx", "B.mtx: a symmetric matrix: the matrix must be square: it is 4 x 3 (A is B.mtx"),
+        ("solve B.mtx A.mtx -o Q.mtx", "A is B.mtx, 4 x 3; B is A.mtx, 4 x 4; are they in the right order?)"),
+        ("solve A.mtx C.mtx -o Q.mtx", "(A is A.mtx, 4 x 4; B is C.mtx, 5 x 2; are they in the right order?)"),
+        ("gemm C.mtx A.mtx -o Q.mtx", "(A is C.mtx, 5 x 2; B is A.mtx, 4 x 4; are they in the right order?)"),
+        ("cholesky B.mtx -o Q.mtx", &format!("B.mtx: a symmetric matrix: {square}\n")),
+        ("syrk A.mtx --accumulate B.mtx -o Q.mtx", "(P is A.mtx, 4 x 4; --accumulate is B.mtx, 4 x 3)"),
+        ("trsm B.mtx A.mtx -o Q.mtx", "T is B.mtx, 4 x 3; B is A.mtx, 4 x 4; are"),
+        ("verify solve A.mtx C.mtx B.mtx", "A is A.mtx, 4 x 4; B is C.mtx, 5 x 2; X is B.mtx, 4 x 3; are"),
+        ("compare A.mtx B.mtx", "LEFT is A.mtx, 4 x 4; RIGHT is B.mtx, 4 x 3"),
+        ("syrk data -o Q.mtx -p 64", "data: a folder, not a file with a matrix"),
+        ("solve A.mtx data -o Q.mtx", "data: a folder, not a file with a matrix"),
+    ] {
+        refused(&sandbox, line, 3, needle);
+    }
+    refused(&sandbox, "solve A.mtx -o Q.mtx", 2, "not provided: <B>; usage: sunzi solve ");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk() {
@@ -337,13 +386,32 @@ fn a_small_stack_is_enough() {
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
 }
 
+/// More threads than processors only wait for each other: far more are warned of, and taken.
+#[test]
+fn far_more_threads_than_processors_are_warned_of() {
+    let sandbox = Sandbox::new();
+    sandbox.write("P.mtx", format!("{HEADER}2 2\n1\n2\n3\n5\n"));
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let (many, too_many) = (8 * processors, 8 * processors + 8);
+    sandbox.run(&format!("syrk P.mtx -o Q.mtx -p 99 --threads {many}"));
+    sandbox.run(&format!("plan syrk --rows 9 --cols 9 -p 99 --no-time --threads {too_many}"));
+    for line in ["syrk P.mtx -o R.mtx -p 99", "verify syrk P.mtx Q.mtx"] {
+        let output = sandbox.output(&format!("{line} --threads {too_many}"));
+        let warning = format!("sunzi: warning: --threads {too_many}, but this process has {processors} processor");
+        assert!(output.code == 0 && output.stderr.starts_with(&warning), "{output:?}");
+        assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+        sandbox.run(&format!("{line} --threads {too_many} --quiet"));
+    }
+    assert_eq!(sandbox.text("Q.mtx"), sandbox.text("R.mtx"));
+}
+
 /// A system that has no room for so many threads.
 #[test]
 fn threads_that_the_system_refuses() {
     let sandbox = Sandbox::new();
     sandbox.write("P.mtx", format!("{HEADER}2 2\n1\n2\n3\n5\n"));
     let program = env!("CARGO_BIN_EXE_sunzi");
-    let script = format!("ulimit -v 400000; exec {program} syrk P.mtx -o Q.mtx -p 99 --threads 900");
+    let script = format!("ulimit -v 400000; exec {program} syrk P.mtx -o Q.mtx -p 99 --threads 900 -q");
     let run = std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.path("")).output().unwrap();
     let error = String::from_utf8(run.stderr).unwrap();
     assert_eq!(run.status.code(), Some(4), "{error}");

@@ -52,6 +52,12 @@ fn operations_with_a_factor_write_the_report_of_products() {
         assert_eq!(report["limit_seconds"].is_number(), report["multiply_adds_per_second"].is_object());
         assert_eq!(report["limit_seconds"].is_number(), report["limit_kernel"].is_string());
         assert_eq!(report["limit_ratio"].is_number(), report["limit_seconds"].is_number());
+        // The limit of the kernel at work comes first, where its rate is measured; no limit is less than the machine's.
+        let seconds = |key: &str| report[key].as_f64();
+        let at_work = seconds("kernel_limit_seconds");
+        assert!(at_work.is_none_or(|own| own >= seconds("limit_seconds").unwrap()), "{report}");
+        assert_eq!(text.contains(", the kernel at work: sunzi takes"), at_work.is_some(), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
         assert_eq!(report["read_bytes_per_second"].is_object(), operation == "solve");
         assert!(text.contains("every run right") && text.contains("MPFR "), "{text}");
     }
@@ -109,7 +115,10 @@ fn batches_are_timed_beside_calls() {
         assert_eq!(report["operation"], format!("{operation}_batch"));
         assert!(report["checked"] == true && report["seconds"]["median"].as_f64().unwrap() > 0.0, "{text}");
         assert_eq!(report["baselines"][0]["name"], "calls");
-        assert!(text.contains("every run right") && text.contains("one call of Sunzi for each problem"), "{text}");
+        // A long line goes on below its second column.
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("every run right") && words.contains("one call of Sunzi for each problem"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     }
     let error = sandbox.fail("bench batch --operation cholesky --rows 4 --cols 3", 2);
     assert!(error.contains("--cols 3 differs from --rows 4"), "{error}");
@@ -221,5 +230,42 @@ fn a_step_is_checked_on_all_sides() {
     for (options, code, text) in refused {
         let said = sandbox.fail(&format!("bench step --blocks 6 --order 5 {options}"), code);
         assert!(said.contains(text), "{said}");
+    }
+}
+
+#[test]
+fn times_are_drawn_against_bits_and_sizes() {
+    let sandbox = Sandbox::new();
+    for (operation, sizes) in [
+        ("syrk", "--rows 40 --cols 20"),
+        ("gemm", "--rows 12 --cols 8"),
+        ("cholesky", "--rows 24"),
+        ("trsm", "--rows 16 --cols 4"),
+        ("solve", "--rows 16"),
+    ] {
+        let line = format!("bench {operation} {sizes} -p 256 --runs 1 --threads 1 --against mpfr");
+        let text = sandbox.run(&format!("{line} --plot p.svg --report r.json"));
+        let picture = sandbox.text("p.svg");
+        for words in ["seconds against precision", "seconds against size", "bits", "sunzi", "mpfr"] {
+            assert!(picture.contains(words), "{operation}: {words}");
+        }
+        let report = sandbox.json("r.json");
+        let numbers = |list: &str, key: &str| -> Vec<u64> {
+            report[list].as_array().unwrap().iter().map(|one| one[key].as_u64().unwrap()).collect()
+        };
+        assert_eq!(numbers("by_bits", "precision_bits"), [64, 128, 192, 256], "{operation}");
+        let rows = numbers("by_bits", "rows")[0];
+        assert_eq!(numbers("by_rows", "rows"), [rows / 4, rows / 2, 3 * rows / 4, rows], "{operation}");
+        assert!(text.lines().count() == 10 && text.lines().all(|line| line.len() <= 80), "{text}");
+    }
+    let doubles = "cholesky --element-type double --rows 9 --plot p.svg";
+    for (flags, code, needle) in [
+        (doubles, 2, "--plot cannot be used with --element-type double"),
+        ("batch --rows 4 --plot p.svg", 2, "--plot cannot be used with a batch"),
+        ("kernel --plot p.svg", 2, "unexpected argument '--plot'"),
+        ("syrk --rows 4 --cols 2 --plot none/p.svg", 3, "none/p.svg"),
+    ] {
+        let error = sandbox.fail(&format!("bench {flags}"), code);
+        assert!(error.contains(needle), "{flags}: {error}");
     }
 }

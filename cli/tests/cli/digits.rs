@@ -357,3 +357,41 @@ fn a_file_that_is_read_again_is_remarked_on_once() {
         assert_eq!((output.code, output.stderr.matches("headings").count()), (0, 1), "{output:?}");
     }
 }
+
+#[test]
+fn a_sweep_draws_time_and_digits_against_bits_and_rows() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen hilbert --rows 16 --cols 16 --precision 320 -o A.mtx");
+    sandbox.run("gen random --rows 16 --cols 2 --precision 320 -o B.mtx");
+    let text = sandbox.run("solve A.mtx B.mtx --sweep s.svg --report r.json");
+    let picture = sandbox.text("s.svg");
+    for words in ["correct digits against precision", "seconds against size", "bits", "digits"] {
+        assert!(picture.contains(words), "{words}");
+    }
+    let report = sandbox.json("r.json");
+    let numbers = |list: &str, key: &str| -> Vec<f64> {
+        report[list].as_array().unwrap().iter().map(|point| point[key].as_f64().unwrap_or(-1.0)).collect()
+    };
+    assert_eq!(numbers("by_bits", "precision_bits"), [40.0, 80.0, 120.0, 160.0, 200.0, 240.0, 280.0, 320.0]);
+    assert_eq!(numbers("by_rows", "rows"), [2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0]);
+    // More bits give more digits; more rows of this matrix leave fewer of them.
+    let [by_bits, by_rows] = ["by_bits", "by_rows"].map(|list| numbers(list, "digits"));
+    assert!(by_bits.is_sorted() && by_bits[7] > by_bits[1] + 50.0, "{by_bits:?}");
+    assert!(by_rows[0] > by_rows[7] + 10.0 && (by_rows[7] - by_bits[7]).abs() < 1e-9, "{by_rows:?}");
+    assert!(text.lines().count() == 18 && text.lines().all(|line| line.len() <= 80), "{text}");
+    // A matrix without a factor at few bits is a point without a time.
+    sandbox.write("C.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n1\n1\n1.0000000000000001\n");
+    sandbox.write("D.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n2\n");
+    let text = sandbox.run("solve C.mtx D.mtx -p 200 --input-precision 200 --sweep s.svg");
+    assert!(text.contains("no factor") || text.contains(" 0\n"), "{text}");
+    for (line, code, needle) in [
+        ("solve A.mtx B.mtx --sweep t.svg -o X.mtx", 2, "cannot be used with"),
+        ("solve A.mtx B.mtx --sweep t.svg --precision auto", 2, "not --precision auto"),
+        ("solve A.mtx - --sweep t.svg", 2, "a stream only once"),
+        ("solve A.mtx B.mtx --sweep none/t.svg", 3, "none/t.svg"),
+        ("solve A.mtx B.mtx --sweep B.mtx", 2, "would replace the input B.mtx"),
+    ] {
+        let error = sandbox.fail(line, code);
+        assert!(error.contains(needle), "{line}: {error}");
+    }
+}

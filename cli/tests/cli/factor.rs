@@ -421,3 +421,43 @@ fn the_other_triangle_counts_in_files_that_are_read_block_by_block_and_in_added_
     assert!(error.contains("must be symmetric") && error.contains("--accumulate-triangle lower --ignore"), "{error}");
     sandbox.run(&format!("{syrk} --ignore-other-triangle"));
 }
+
+#[test]
+fn a_solution_without_a_file_is_printed() {
+    let sandbox = gram(6, 128);
+    sandbox.run("solve A.mtx B.mtx -o X.mtx --hex");
+    let printed = sandbox.output("solve A.mtx B.mtx --hex");
+    assert_eq!((printed.code, printed.stdout), (0, sandbox.text("X.mtx")));
+    assert!(printed.stderr.starts_with("standard output: 6 x 3, 128 bits"), "{}", printed.stderr);
+    sandbox.run("solve A.mtx B.mtx -o X.csv");
+    assert_eq!(sandbox.run("solve A.mtx B.mtx --output-format csv --quiet"), sandbox.text("X.csv"));
+    assert_eq!(sandbox.run("solve A.mtx B.mtx --quiet --refine-from 100").lines().next(), Some(GENERAL.trim_end()));
+    let error = sandbox.fail("solve A.mtx B.mtx --storage tiles", 2);
+    assert!(error.contains("--output"), "{error}");
+}
+
+#[test]
+fn a_factorisation_in_one_process_is_drawn() {
+    let sandbox = gram(40, 200);
+    for line in [
+        "cholesky A.mtx -o L.mtx",
+        "cholesky A.mtx --log-det --threads 2 --tile 8 --trace t.json",
+        "solve A.mtx B.mtx -o X.mtx --certified",
+        "inverse A.mtx -o R.mtx --precision auto --digits 20",
+    ] {
+        sandbox.run(&format!("{line} --plot p.svg"));
+        let picture = sandbox.text("p.svg");
+        for words in ["<svg", "busy workers", "finished tiles", "seconds"] {
+            assert!(picture.contains(words), "{line}: {words}");
+        }
+        std::fs::remove_file(sandbox.path("p.svg")).unwrap();
+    }
+    for (line, code, needle) in [
+        ("solve A.mtx B.mtx -o Q.mtx --refine-from 150 --plot p.svg", 2, "--refine-from"),
+        ("cholesky A.mtx -o Q.mtx --plot none/p.svg", 3, "none/p.svg"),
+        ("cholesky A.mtx -o Q.mtx --plot A.mtx", 2, "the plot A.mtx would replace the input"),
+        ("cholesky A.mtx -o Q.mtx --grid 1x1", 2, "start them with mpirun"),
+    ] {
+        refused(&sandbox, line, code, needle);
+    }
+}

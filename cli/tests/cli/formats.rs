@@ -75,6 +75,25 @@ fn every_command_takes_a_table() {
 }
 
 #[test]
+fn convert_takes_its_output_as_other_commands_do() {
+    let sandbox = Sandbox::new();
+    sandbox.write("A.csv", SPD);
+    sandbox.run("convert A.csv A.mtx -p 64");
+    assert_eq!(sandbox.run("convert A.csv -o B.mtx -p 64"), "B.mtx: general, 3 x 3, 64 bits\n");
+    assert_eq!(sandbox.bytes("A.mtx"), sandbox.bytes("B.mtx"));
+    for (line, needle) in [
+        ("convert A.csv -p 64", "<OUTPUT>"),
+        ("convert A.csv C.mtx -o D.mtx -p 64", "cannot be used with"),
+        ("convert A.csv -o A.csv -p 64", "would replace the input A.csv"),
+        ("convert A.csv -o A.xyz -p 64", "A.xyz: the name does not say the format"),
+    ] {
+        let error = sandbox.fail(line, 2);
+        assert!(error.contains(needle), "{line}: {error}");
+    }
+    assert_eq!(sandbox.names(), ["A.csv", "A.mtx", "B.mtx"]);
+}
+
+#[test]
 fn standard_input_and_output() {
     let sandbox = Sandbox::new();
     sandbox.write("A.csv", SPD);

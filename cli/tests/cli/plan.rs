@@ -194,6 +194,20 @@ fn a_cluster_with_devices_is_planned_for_each_rank() {
 }
 
 #[test]
+fn operands_that_exceed_the_machine_are_warned_of() {
+    let sandbox = Sandbox::new();
+    // 40 TB, and 400 kB.
+    let text = sandbox.run("plan cholesky --rows 1e6 -p 256 --no-time --report p.json");
+    assert!(text.contains("\nwarning         the operands exceed the "), "{text}");
+    let report = sandbox.json("p.json");
+    assert!(number(&report, "operand_bytes") > number(&report, "machine_bytes"), "{report}");
+    assert!(!sandbox.run("plan cholesky --rows 100 -p 256 --no-time").contains("warning"));
+    // A cluster need not be this machine.
+    let text = sandbox.run("plan --nodes 2 --rows 1e6 --cols 1e6 -p 256 --report p.json");
+    assert!(!text.contains("warning") && sandbox.json("p.json")["machine_bytes"].is_null(), "{text}");
+}
+
+#[test]
 fn a_thousand_nodes_are_planned_at_once() {
     let sandbox = Sandbox::new();
     for memory in ["", "--memory 100G", "--memory 15G"] {

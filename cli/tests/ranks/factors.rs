@@ -131,12 +131,12 @@ fn errors(launcher: &Launcher, ranks: usize) {
         ("--remote-tiles -1", "--remote-tiles"),
         ("--broadcast nonsense", "invalid value 'nonsense' for '--broadcast <WAY>'"),
         ("--broadcast nonsense --plot @/p.svg", "invalid value 'nonsense' for '--broadcast <WAY>'"),
-        ("--plot @/p.svg --condition", "--remote-tiles and --plot require a factor"),
+        ("--grid 2x2 --condition", "--termination and --remote-tiles require a factor"),
     ] {
         let line = format!("cholesky @/A.bin -o @/L.bin --tile 8 --threads 1 {options}");
         expect(&on_ranks(launcher, ranks, 2, at, &line), text);
     }
-    let line = "cholesky @/A.bin -o @/L.bin --plot @/p.svg";
+    let line = "cholesky @/A.bin -o @/L.bin --grid 1x1";
     expect(&on_ranks(launcher, 1, 1, at, line), "start them with mpirun");
 }
 

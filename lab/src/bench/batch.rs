@@ -23,7 +23,7 @@ use sunzi::{
 };
 use sunzi_session::engine::{Engine, limited};
 use sunzi_session::session::Session;
-use sunzi_session::units::{counted, format_bytes, format_seconds};
+use sunzi_session::units::{counted, folded, format_bytes, format_seconds};
 
 /// The baseline that is our own single calls.
 const CALLS: &str = "calls";
@@ -278,7 +278,7 @@ pub fn run(session: &mut dyn Session, config: &BenchBatch) -> Result<()> {
     let judged = judge(config, &operands, &ours, &timed);
     let report = summarise(config, &report, &ours, &timed, &judged);
     session.finish_report(&report)?;
-    session.say(&table(&report))?;
+    session.say(&folded(&table(&report)))?;
     match report.baselines.iter().find(|baseline| !baseline.checked) {
         _ if !report.checked => {
             Err(Error::verification(format!("an entry has {:.3} times its error bound", report.worst_error)))

@@ -13,7 +13,7 @@ use sunzi::gallery::{Kind, Size, generate};
 use sunzi::{Error, Matrix, Result};
 use sunzi_session::engine::Engine;
 use sunzi_session::session::Session;
-use sunzi_session::units::format_seconds;
+use sunzi_session::units::{folded, format_seconds};
 
 /// Bits of the integers multiplied: one digit.
 const ENTRY_BITS: u32 = 50;
@@ -100,7 +100,7 @@ pub fn run(session: &mut dyn Session, config: &BenchKernel) -> Result<()> {
         checked,
     };
     session.finish_report(&report)?;
-    session.say(&describe(&report))?;
+    session.say(&folded(&describe(&report)))?;
     if checked { Ok(()) } else { Err(Error::verification(format!("kernel {} gave a wrong product", kernel.name()))) }
 }
 

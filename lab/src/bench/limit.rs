@@ -84,7 +84,17 @@ impl Limit {
     /// The least time over all families, at the medians of the measured rates and with memory read at `read_bytes`
     /// bytes per second; `None` where no rate was measured.
     pub fn least(&self, rates: &[IssueRates], read_bytes: f64) -> Option<LeastTime> {
-        let of_family = |(number, family): (usize, &Family)| {
+        self.each(rates, read_bytes).min_by(|one, other| one.seconds.total_cmp(&other.seconds))
+    }
+
+    /// The least time of the family of one kernel; `None` where its rate is not measured.
+    pub fn of_kernel(&self, kernel: &str, rates: &[IssueRates], read_bytes: f64) -> Option<LeastTime> {
+        self.each(rates, read_bytes).find(|time| time.kernel == kernel)
+    }
+
+    /// The least time of each family of which the rate is measured.
+    fn each(&self, rates: &[IssueRates], read_bytes: f64) -> impl Iterator<Item = LeastTime> {
+        FAMILIES.iter().enumerate().filter_map(move |(number, family)| {
             let measured: Vec<f64> = rates.iter().map(|rates| rates.0[number]).filter(|&rate| rate > 0.0).collect();
             let multiply_adds = (!measured.is_empty()).then(|| Spread::of(&measured))?;
             let products = self.multiply_adds(family) / multiply_adds.median;
@@ -93,9 +103,7 @@ impl Limit {
                 _ => products,
             };
             Some(LeastTime { seconds, kernel: family.kernel, multiply_adds })
-        };
-        let times = FAMILIES.iter().enumerate().filter_map(of_family);
-        times.min_by(|one, other| one.seconds.total_cmp(&other.seconds))
+        })
     }
 
     /// The bytes of the lower triangle of the factor: half of the entries, each with a header and its limbs.
@@ -190,5 +198,10 @@ mod tests {
         let tiles = IssueRates([29.0e9, 238.0e9, 3.3e12]);
         assert_eq!(least(&[tiles]), Some(("i8", products * 422.0 / 3.3e12)));
         assert!(least(&[]).is_none());
+        // Of the kernel at work, however fast another unit is.
+        let of = |kernel| limit.of_kernel(kernel, &[tiles], 1.0e10).map(|time| time.seconds);
+        assert_eq!((of("i16"), of("f64")), (Some(products * 161.0 / 238.0e9), None));
+        let only = [IssueRates([14.0e9, 0.0, 0.0])];
+        assert!(limit.of_kernel("i8", &only, 1.0e10).is_none());
     }
 }

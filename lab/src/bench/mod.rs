@@ -23,6 +23,7 @@ mod residual;
 mod sides;
 mod spread;
 mod step;
+mod sweep;
 mod task;
 
 pub use batch::{BenchBatch, run as run_batch};
@@ -32,13 +33,14 @@ pub(crate) use double::{RESIDUAL_BOUND, largest_residual, matrix as double_matri
 pub use kernel::{BenchKernel, run as run_kernel};
 pub use ranks::run as run_on_ranks;
 pub use step::{BenchStep, run as run_step};
+pub use sweep::run as run_sweep;
 
 pub(crate) use sides::hash;
 
 use crate::baselines::{self, Operation};
 use crate::machine::Machine;
 use check::{Samples, Verifier};
-use limit::{IssueRates, Limit};
+use limit::{IssueRates, LeastTime, Limit};
 use operands::Operands;
 use reading::Reading;
 use report::{BaselineReport, BenchReport, table};
@@ -50,6 +52,7 @@ use sunzi::gallery::Size;
 use sunzi::{Accuracy, Error, Result};
 use sunzi_session::engine::{Engine, limited};
 use sunzi_session::session::Session;
+use sunzi_session::units::folded;
 use task::Task;
 
 /// An operation to time.
@@ -87,6 +90,38 @@ pub struct Bench {
 /// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and the errors of the
 /// operation.
 pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
+    session.hide_progress();
+    let finding = measure(session, config)?;
+    session.finish_report(&finding.report)?;
+    session.say(&folded(&table(&finding.report)))?;
+    finding.into_right().map(drop)
+}
+
+/// A benchmark that was made.
+struct Finding {
+    report: BenchReport,
+    /// The check of our own result.
+    verified: Result<()>,
+}
+
+impl Finding {
+    /// The report, if all results are right.
+    fn into_right(self) -> Result<BenchReport> {
+        let Finding { report, verified } = self;
+        verified?;
+        match report.baselines.iter().find(|baseline| !baseline.checked) {
+            _ if !report.checked => {
+                let worst_error = report.worst_error;
+                Err(Error::verification(format!("an entry has {worst_error:.3} times its error bound")))
+            }
+            Some(baseline) => Err(Error::verification(format!("baseline {} gave a wrong result", baseline.name))),
+            None => Ok(report),
+        }
+    }
+}
+
+/// Times an operation in this process and checks its results.
+fn measure(session: &dyn Session, config: &Bench) -> Result<Finding> {
     let needs_ranks =
         [("--memory-fractions", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];
     if let Some((option, _)) = needs_ranks.iter().find(|(_, given)| *given) {
@@ -95,7 +130,6 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     for name in &config.baselines {
         baselines::check_for_timing(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
     }
-    session.hide_progress();
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
     let operands = Operands::new(config.operation, size)?;
     let builder = session.context(&config.engine)?.self_check(config.self_check);
@@ -118,17 +152,7 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     let worst_error = verifier.worst_error(&|i, j| ours.entry(i, j));
     let verified = ours.verify();
     let measured = Measured { rates, reads: spread(&reads), worst_error, verified: verified.is_ok() };
-    let report = summarise(config, &ours, &timed, measured);
-    session.finish_report(&report)?;
-    session.say(&table(&report))?;
-    verified?;
-    match report.baselines.iter().find(|baseline| !baseline.checked) {
-        _ if !report.checked => {
-            Err(Error::verification(format!("an entry has {worst_error:.3} times its error bound")))
-        }
-        Some(baseline) => Err(Error::verification(format!("baseline {} gave a wrong result", baseline.name))),
-        None => Ok(()),
-    }
+    Ok(Finding { report: summarise(config, &ours, &timed, measured), verified })
 }
 
 /// Our side of an operation.
@@ -190,8 +214,10 @@ fn summarise(config: &Bench, ours: &Ours<'_>, timed: &[TimedBaseline], measured:
     let read_bytes = measured.reads.map_or(f64::INFINITY, |rate| rate.median);
     // An empty operation has no limit to speak of, and the limit of this CPU's instructions does not apply to devices.
     let on_devices = config.engine.wants_devices();
-    let limit = limit(config).least(&measured.rates, read_bytes).filter(|_| !on_devices);
-    let limit = limit.filter(|limit| limit.seconds > 0.0);
+    let is_limit = |limit: &LeastTime| !on_devices && limit.seconds > 0.0;
+    let at_work = limit(config).of_kernel(account.kernel, &measured.rates, read_bytes).filter(is_limit);
+    let limit = limit(config).least(&measured.rates, read_bytes).filter(is_limit);
+    let at_work_seconds = at_work.as_ref().map(|limit| limit.seconds);
     let limit_seconds = limit.as_ref().map(|limit| limit.seconds);
     let baselines = timed.iter().map(|baseline| BaselineReport {
         name: baseline.name(),
@@ -217,6 +243,9 @@ fn summarise(config: &Bench, ours: &Ours<'_>, timed: &[TimedBaseline], measured:
         runs: config.runs,
         seconds,
         phases: account.phases.clone(),
+        kernel_limit_seconds: at_work_seconds,
+        kernel_limit_ratio: at_work_seconds.map(|limit| seconds.median / limit),
+        kernel_multiply_adds_per_second: at_work.map(|limit| limit.multiply_adds),
         limit_seconds,
         limit_ratio: limit_seconds.map(|limit| seconds.median / limit),
         limit_kernel: limit.as_ref().map(|limit| limit.kernel),

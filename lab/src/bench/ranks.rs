@@ -22,7 +22,7 @@ use sunzi::report::Report;
 use sunzi::{Context, Error, Matrix, Result, SymmetricMatrix, SyrkOptions, syrk_into};
 use sunzi_session::session::ROOT;
 use sunzi_session::session::Session;
-use sunzi_session::units::{format_bytes, format_seconds};
+use sunzi_session::units::{folded, format_bytes, format_seconds};
 
 /// The report.
 #[derive(Serialize)]
@@ -115,7 +115,7 @@ pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> 
     let right = comparisons.iter().all(|comparison| comparison.same_bits);
     comparisons.into_iter().try_for_each(|comparison| comparison.team.close())?;
     if let Some(report) = report {
-        let said = session.finish_report(&report).and_then(|()| session.say(&table(&report)));
+        let said = session.finish_report(&report).and_then(|()| session.say(&folded(&table(&report))));
         agree(world, said)?;
     } else {
         agree(world, Ok(()))?;

@@ -28,6 +28,11 @@ pub struct BenchReport {
     pub runs: usize,
     pub seconds: Spread,
     pub phases: Phases,
+    /// The least time of the kernel at work, where its rate is measured.
+    pub kernel_limit_seconds: Option<f64>,
+    pub kernel_limit_ratio: Option<f64>,
+    pub kernel_multiply_adds_per_second: Option<Spread>,
+    /// The least time of the machine, with any kernel.
     pub limit_seconds: Option<f64>,
     pub limit_ratio: Option<f64>,
     /// The kernel whose family has the least time.
@@ -86,6 +91,7 @@ pub fn rows_of_sides(seconds: &Spread, baselines: &[BaselineReport]) -> Vec<Stri
 /// The report for people.
 pub fn table(report: &BenchReport) -> String {
     let mut lines = vec![heading(report)];
+    lines.extend(cut(report));
     lines.extend(rows_of_sides(&report.seconds, &report.baselines));
     let parts = report.phases.0.iter().map(|(name, seconds)| format!("{name} {}", format_seconds(*seconds)));
     let parts = parts.collect::<Vec<_>>();
@@ -94,7 +100,7 @@ pub fn table(report: &BenchReport) -> String {
     }
     lines.extend(report.devices.iter().map(device));
     lines.extend(report.tiles.iter().map(tiles));
-    lines.push(limit(report));
+    lines.extend(limits(report));
     if let Some(core) = openblas::core() {
         lines.push(format!("openblas   {core} kernels"));
     }
@@ -107,17 +113,25 @@ pub fn table(report: &BenchReport) -> String {
 }
 
 fn heading(report: &BenchReport) -> String {
-    let primes = report.primes.map_or(String::new(), |primes| format!(": {primes} primes"));
     format!(
-        "{} {} x {}, {} bits, {}, kernel {}{primes}{}",
+        "{} {} x {}, {} bits, {}, kernel {}",
         report.operation,
         report.rows,
         report.cols,
         report.precision_bits,
         counted(report.threads, "thread"),
         report.kernel,
-        report.cut.describe()
     )
+}
+
+/// How the work was cut, where that is known.
+fn cut(report: &BenchReport) -> Option<String> {
+    report.primes.map(|primes| format!("{:<10} {primes} primes{}", "cut", report.cut.describe()))
+}
+
+/// How many times as long as a limit: three digits or more.
+fn times(ratio: f64) -> String {
+    if ratio < 9.9995 { format!("{ratio:.3}") } else { format!("{ratio:.1}") }
 }
 
 /// The work of a device.
@@ -160,19 +174,98 @@ fn shared(ranks: usize) -> String {
     if ranks > 1 { format!(" (shared by {ranks} ranks)") } else { String::new() }
 }
 
-fn limit(report: &BenchReport) -> String {
+/// The limit of the kernel at work, then that of the machine where another kernel's unit is faster.
+fn limits(report: &BenchReport) -> Vec<String> {
     if report.on_devices {
-        return "limit      not known on devices: sunzi gpu-check compares with plain products".into();
+        return vec!["limit      not known on devices: sunzi gpu-check compares with plain products".into()];
     }
+    let reading = report
+        .read_bytes_per_second
+        .map_or(String::new(), |rate| format!(", {}/s read", format_bytes(rate.median as u64)));
+    let line = |name: &str, kernel: &str, remark: &str, [seconds, ratio]: [f64; 2], rate: &Spread| {
+        let (seconds, giga) = (format_seconds(seconds), rate.median / 1e9);
+        [
+            format!("{name:<10} {seconds} with {kernel}{remark}: sunzi takes {} times that", times(ratio)),
+            format!("{:<10} ({giga:.2} G multiply-adds per second modulo one prime{reading})", ""),
+        ]
+    };
     let (Some(seconds), Some(ratio), Some(kernel), Some(rate)) =
         (report.limit_seconds, report.limit_ratio, report.limit_kernel, &report.multiply_adds_per_second)
     else {
-        return "limit      not known: no work, or no instructions with a measured rate".into();
+        return vec!["limit      not known: no work, or no instructions with a measured rate".into()];
     };
-    let reading = report
-        .read_bytes_per_second
-        .map_or(String::new(), |rate| format!(" and {}/s read", format_bytes(rate.median as u64)));
-    let (limit, giga) = (format_seconds(seconds), rate.median / 1e9);
-    let rate = format!("{giga:.2} G multiply-adds per second modulo one prime of {kernel}");
-    format!("limit      {limit} at {rate}{reading}: sunzi takes {ratio:.3} times that")
+    let machine = line("machine", kernel, ", its fastest kernel", [seconds, ratio], rate);
+    let own = (report.kernel_limit_seconds, report.kernel_limit_ratio, &report.kernel_multiply_adds_per_second);
+    match own {
+        (Some(own), Some(own_ratio), Some(own_rate)) => {
+            let own = line("limit", report.kernel, ", the kernel at work", [own, own_ratio], own_rate);
+            let machine = machine.into_iter().filter(|_| kernel != report.kernel);
+            own.into_iter().chain(machine).collect()
+        }
+        _ => {
+            let unknown = format!("{:<10} not known for {}, the kernel at work", "limit", report.kernel);
+            [unknown].into_iter().chain(machine).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A report of which only the limits count.
+    fn report(kernel: &'static str, own: Option<f64>) -> BenchReport {
+        let (seconds, rate) = (Spread::of(&[2.0]), |rate| Spread::of(&[rate]));
+        BenchReport {
+            operation: "syrk",
+            rows: 4,
+            cols: 4,
+            precision_bits: 64,
+            working_bits: None,
+            threads: 1,
+            kernel,
+            accuracy: Accuracy::Entrywise,
+            self_check: false,
+            primes: None,
+            cut: Cut::Unknown {},
+            runs: 1,
+            seconds,
+            phases: Phases::default(),
+            kernel_limit_seconds: own,
+            kernel_limit_ratio: own.map(|own| 2.0 / own),
+            kernel_multiply_adds_per_second: own.map(|_| rate(29.5e9)),
+            limit_seconds: Some(0.02),
+            limit_ratio: Some(100.0),
+            limit_kernel: Some("i8"),
+            multiply_adds_per_second: Some(rate(3.3e12)),
+            read_bytes_per_second: None,
+            planned_bytes: None,
+            peak_bytes: 0,
+            checked: true,
+            worst_error: 0.0,
+            baselines: Vec::new(),
+            devices: Vec::new(),
+            tiles: Vec::new(),
+            on_devices: false,
+            machine: Machine::look(),
+        }
+    }
+
+    #[test]
+    fn the_limit_of_the_kernel_at_work_comes_first() {
+        let machine = [
+            "machine    20.0 ms with i8, its fastest kernel: sunzi takes 100.0 times that",
+            "           (3300.00 G multiply-adds per second modulo one prime)",
+        ];
+        let own = [
+            "limit      1.60 s with ifma52, the kernel at work: sunzi takes 1.250 times that",
+            "           (29.50 G multiply-adds per second modulo one prime)",
+        ];
+        assert_eq!(limits(&report("ifma52", Some(1.6))), [own, machine].concat());
+        let unknown = "limit      not known for f64, the kernel at work";
+        assert_eq!(limits(&report("f64", None)), [&[unknown][..], &machine[..]].concat());
+        // One pair of lines where the kernel at work is the fastest.
+        assert_eq!(limits(&report("i8", Some(0.02))).len(), 2);
+        assert!(own.iter().chain(&machine).all(|line| line.len() <= 80));
+    }
 }

@@ -9,10 +9,9 @@ use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
 use crate::ops::batch::verb::{CallFigures, Item, ProblemShape, Verb};
 use crate::ops::gemm::{GemmOptions, gemm_into};
-use crate::ops::product::forecast::{ProductPlanOptions, plan_gemm_with};
-use crate::ops::product::problem::{Accuracy, ProductProblem};
+use crate::ops::product::plan::{ProductPlanOptions, plan_gemm_with};
+use crate::ops::product::problem::{Accuracy, ProductProblem, ProductSize};
 use crate::ops::product::report::Outcome;
-use crate::ops::product::size::ProductSize;
 use crate::ops::product::together::{LaneProducts, LanesDone};
 
 /// One GEMM of a batch: from `(a, b)`, or from `((a, b), accumulate)`.

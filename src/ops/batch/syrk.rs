@@ -8,10 +8,9 @@ use crate::ops::batch::operand::Operand;
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
 use crate::ops::batch::verb::{CallFigures, Item, PROBLEMS, ProblemShape, Verb};
-use crate::ops::product::forecast::{ProductPlanOptions, plan_syrk_with};
-use crate::ops::product::problem::{Accuracy, ProductProblem};
+use crate::ops::product::plan::{ProductPlanOptions, plan_syrk_with};
+use crate::ops::product::problem::{Accuracy, ProductProblem, ProductSize};
 use crate::ops::product::report::{Outcome, Report};
-use crate::ops::product::size::ProductSize;
 use crate::ops::product::together::{LaneProducts, LanesDone};
 use crate::ops::syrk::{SyrkOptions, syrk_into};
 

@@ -102,6 +102,18 @@ struct Search<'a> {
     report: EigenvalueReport,
 }
 
+/// Bits of the first factorisation, and of most others.
+pub(super) fn first_bits(precision_bits: u32) -> u32 {
+    precision_bits + SPARE_BITS
+}
+
+/// Bytes of doubles, of vectors and of one shifted matrix of `bits` bits, in addition to its factorisation.
+pub(super) fn search_bytes(order: usize, bits: u32) -> u64 {
+    let doubles = 8 * (order as u64).saturating_mul(order as u64 + order.min(256) as u64);
+    let shifted = Matrix::bytes_for(order, order, bits);
+    doubles.saturating_add(shifted).saturating_add(6 * Matrix::bytes_for(order, 1, 2 * bits))
+}
+
 /// `ceil(log2 n)`.
 fn log2_ceil(count: usize) -> i64 {
     i64::from(count.next_power_of_two().trailing_zeros())
@@ -125,8 +137,8 @@ impl<'a> Search<'a> {
         let order = matrix.rows();
         let largest = largest_exponent(matrix).unwrap_or(0);
         let norm = largest + log2_ceil(order);
-        let working_bits = precision_bits + SPARE_BITS;
-        let own_bytes = Search::bytes(order, matrix.precision_bits().max(working_bits));
+        let working_bits = first_bits(precision_bits);
+        let own_bytes = search_bytes(order, matrix.precision_bits().max(working_bits));
         ctx.admit(own_bytes)?;
         let start = lanczos::start(&in_doubles(matrix, largest), order, 0.0);
         let vector = Matrix::from_f64s(order, 1, working_bits, &start.vector)?;
@@ -160,13 +172,6 @@ impl<'a> Search<'a> {
         search.take_quotient()?;
         search.distance = Some(search.residual.clone());
         Ok(search)
-    }
-
-    /// Bytes of doubles, of vectors and of one shifted matrix, in addition to its factorisation.
-    fn bytes(order: usize, bits: u32) -> u64 {
-        let doubles = 8 * (order as u64).saturating_mul(order as u64 + order.min(256) as u64);
-        let shifted = Matrix::bytes_for(order, order, bits);
-        doubles.saturating_add(shifted).saturating_add(6 * Matrix::bytes_for(order, 1, 2 * bits))
     }
 
     /// Narrows the interval until it is as narrow as promised.

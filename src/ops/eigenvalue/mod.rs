@@ -10,6 +10,9 @@ mod doubles;
 mod interval;
 mod lanczos;
 mod pencil;
+mod plan;
+
+pub use plan::{EigenvaluePlan, plan_extreme_eigenvalue};
 
 use crate::context::Context;
 use crate::error::{Error, Result};

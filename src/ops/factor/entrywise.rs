@@ -14,10 +14,9 @@ use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, choles
 use crate::math::float::Head;
 use crate::matrix::{EntryIndex, Matrix, MatrixView, Uplo};
 use crate::ops::factor::problem::{FactorInput, FactorProblem};
-use crate::ops::product::depths::{Depths, triangle_bytes};
-use crate::ops::product::problem::OperandRows;
+use crate::ops::product::entrywise::{Depths, triangle_bytes};
+use crate::ops::product::problem::{OperandRows, ProductSize};
 use crate::ops::product::scale::NormPass;
-use crate::ops::product::size::ProductSize;
 
 /// Factorisations with more bits after the first one: fill-in may decay exponentially, and no number of bits is enough.
 const MAXIMUM_REPEATS: u32 = 3;

@@ -7,13 +7,11 @@ use crate::math::bound;
 use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::product::call;
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
-use crate::ops::product::path::plan_request;
-use crate::ops::product::plan::{Plan, PlanRequest};
+use crate::ops::product::plan::{Plan, PlanRequest, plan_request};
 use crate::ops::product::problem::{Accuracy, ColumnRange, ProductProblem};
 use rug::Float;
 
-pub(crate) use crate::ops::product::call::needs;
-pub(crate) use crate::ops::product::size::BlockShape;
+pub(crate) use crate::ops::product::problem::BlockShape;
 
 /// One product of two views.
 #[derive(Clone, Copy)]

@@ -13,11 +13,8 @@ use crate::math::float::{FloatRef, Head, limbs_for, round_shifted};
 use crate::matrix::{EntryIndex, MatrixView, MatrixViewMut};
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::Epilogue;
-use crate::ops::product::plan::{Plan, PlanRequest};
-use crate::ops::product::problem::{Accuracy, Bits, ProductProblem};
-use crate::ops::product::segments::in_triangle;
-use crate::ops::product::size::ProductSize;
-use crate::plan::PlanBytes;
+use crate::ops::product::problem::{Bits, ProductProblem, ProductSize};
+use crate::ops::product::sink::in_triangle;
 use crate::store::Buffer;
 use std::ops::Range;
 
@@ -63,10 +60,10 @@ impl OperandLayout {
         [panels(DigitLanes::new(bits.operand)), panels(DigitLanes::narrow(bits.operand))]
     }
 
-    /// The one that a plan has room for.
-    fn planned(size: &ProductSize, bits: &Bits, plan: &Plan) -> OperandLayout {
+    /// The one that a plan with `operand_bytes` has room for.
+    fn planned(size: &ProductSize, bits: &Bits, operand_bytes: u64) -> OperandLayout {
         let [fast, narrow] = OperandLayout::choices(size, bits);
-        if fast.bytes() <= plan.bytes.operand_window { fast } else { narrow }
+        if fast.bytes() <= operand_bytes { fast } else { narrow }
     }
 
     fn new(size: &ProductSize, bits: &Bits, form: ScaledForm) -> OperandLayout {
@@ -112,61 +109,14 @@ impl OperandLayout {
     }
 }
 
-/// The plan of the direct path.
-///
-/// # Errors
-/// [`Error::MemoryLimit`].
-pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
-    let size = &request.size;
-    let mut bytes = PlanBytes { result: request.result_bytes, ..PlanBytes::default() };
-    if !size.is_empty() {
-        bytes.lists = (size.operand_columns() * size_of::<i64>()) as u64;
-        let [fast, narrow] = OperandLayout::choices(size, &request.bits);
-        // Kept memory takes room from the next step of a call, which was planned for products of other lengths: under a
-        // tight limit the narrow form leaves that room.
-        let roomy = bytes.total().saturating_add(2 * fast.bytes());
-        let is_fast = narrow.bytes() >= fast.bytes() || ctx.admit(roomy).is_ok();
-        bytes.operand_window = if is_fast { fast } else { narrow }.bytes();
-    }
-    ctx.admit(bytes.total())?;
-    Ok(Plan {
-        operation: request.operation,
-        contracted: size.contracted,
-        rows: size.rows,
-        cols: size.cols,
-        precision_bits: request.bits.result,
-        working_bits: request.bits.working,
-        kernel: NAME,
-        threads: 1,
-        batches: 1,
-        bands: 1,
-        band_columns: size.rows.max(size.cols),
-        chunks: 1,
-        chunk_rows: size.contracted,
-        bytes,
-        planned_bytes: bytes.total(),
-        load_max_over_mean: 1.0,
-        accuracy: Accuracy::Norm,
-        ..Plan::default()
-    })
+/// Bytes of the scaled operands and of one product: in the fastest form, and in one that takes no more memory for fewer
+/// bits.
+pub(crate) fn operand_bytes(size: &ProductSize, bits: &Bits) -> [u64; 2] {
+    OperandLayout::choices(size, bits).map(|layout| layout.bytes())
 }
 
-/// The plan with the list of its jobs, which a direct call does not need.
-pub(crate) fn as_one_job(plan: Plan) -> Plan {
-    Plan { jobs_per_worker: vec![1], ..plan }
-}
-
-/// The plan of a product of which every entry is summed term by term.
-///
-/// # Errors
-/// [`Error::MemoryLimit`].
-pub(crate) fn plan_entries(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
-    let nothing = ProductSize { contracted: 0, ..request.size };
-    let plan = plan(ctx, &PlanRequest { size: nothing, ..*request })?;
-    Ok(Plan { contracted: request.size.contracted, chunk_rows: request.size.contracted, ..plan })
-}
-
-/// Computes the product into `result`, with the shifts of the workspace, as `plan` has it.
+/// Computes the product into `result`, with the shifts of the workspace, in the form that a plan with `operand_bytes`
+/// has room for.
 ///
 /// # Errors
 /// [`Error::ExponentRange`], [`Error::Cancelled`], [`Error::OutOfMemory`].
@@ -174,14 +124,14 @@ pub(crate) fn run(
     ctx: &Context,
     problem: &ProductProblem<'_>,
     bits: &Bits,
-    plan: &Plan,
+    operand_bytes: u64,
     workspace: &mut Workspace,
     result: MatrixViewMut<'_>,
 ) -> Result<()> {
     if problem.size().is_empty() {
         return fill(ctx, problem, result, |_, finish| finish(ExactEntry::ZERO));
     }
-    let layout = OperandLayout::planned(&problem.size(), bits, plan);
+    let layout = OperandLayout::planned(&problem.size(), bits, operand_bytes);
     let Workspace { operands, left_shifts, right_shifts, .. } = workspace;
     let (left, rest) = operands.words(layout.words())?.split_at_mut(layout.left_words);
     let (right, space) = rest.split_at_mut(layout.right_words);

@@ -1,37 +1,26 @@
 //! The product of residue planes behind `syrk` and `gemm`: `C := alpha * X^T Y + beta * C0`.
 //!
-//! `problem` states the task, `plan` how it will run, `run` runs it, `report` describes the run; `ranks` is the same on
-//! many ranks, `device` on devices. Source: docs/ALGORITHM.md.
+//! `problem` states the task, `plan` how it will run, `run` runs it, `report` describes the run; `call` is this
+//! sequence in one process, `ranks` on many ranks, `disk` above a disk; `device` runs on devices.
+//! Source: docs/ALGORITHM.md.
 
 pub(crate) mod block;
 pub(crate) mod call;
 pub(crate) mod clock;
 pub(crate) mod combine;
-mod convert;
-pub(crate) mod depths;
 pub mod device;
 pub(crate) mod direct;
 pub mod disk;
 pub(crate) mod entrywise;
 mod exchange;
-pub(crate) mod forecast;
 mod inner_check;
-mod integers;
-pub(crate) mod kernel;
-mod multiply;
-mod packing;
 pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod problem;
 pub(crate) mod ranks;
-mod recover;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scale;
-pub(crate) mod schedule;
-pub(crate) mod segments;
-mod shares;
-pub(crate) mod size;
-mod space;
-pub(crate) mod streamed;
+pub(crate) mod sink;
+pub(crate) mod steps;
 pub(crate) mod together;

@@ -1,21 +1,24 @@
-//! The plan of a call as numbers a user can read, made without allocating windows or computing anything.
+//! Plans of products, as numbers a user can read: of a call on the path it takes, and by sizes alone before there are
+//! operands. Made without allocating windows or computing anything.
 
-use crate::context::Context;
+use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::kernels::{EngineSpec, PlaneEngine, PlaneKernel};
-use crate::math::bound;
+use crate::kernels::PlaneKernel;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
-use crate::ops::product::device::DevicePart;
+use crate::ops::product::combine::Epilogue;
+use crate::ops::product::device::{CutCounts, DevicePart, DevicePlan, DeviceRequest};
+use crate::ops::product::direct;
+use crate::ops::product::entrywise::{Singles, choice_bytes, possible_range_bits, takes_all};
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::kernel::choose_kernel;
-use crate::ops::product::problem::{Accuracy, Bits};
-use crate::ops::product::schedule::{Cutting, ProductSchedule};
-use crate::ops::product::size::{BlockShape, ProductSize};
-use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, DiskInput, PlanBytes, PlanInput, WindowWords};
+use crate::ops::product::path::{ProductMethod, choose_kernel, choose_path, other_path};
+use crate::ops::product::problem::{Accuracy, Bits, BlockShape, IntegerBits, ProductProblem, ProductSize};
+use crate::ops::product::run::{Cutting, ProductSchedule, RunPlan};
+use crate::options::setters;
+use crate::plan::{BLOCK, BLOCK_WORDS, Cut, DiskInput, PlanBytes, PlanInput};
+use crate::site::Site;
 use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
-use std::sync::Arc;
 
 /// From this many new bytes on, a call without a limit queries the system's free memory, which takes a fraction of a
 /// millisecond.
@@ -124,6 +127,66 @@ pub struct NodePlan {
     pub planned_bytes: u64,
 }
 
+impl Plan {
+    /// The kept memory that a call in one process uses.
+    pub(crate) fn needs(&self) -> WorkspaceNeeds {
+        let bytes = &self.bytes;
+        WorkspaceNeeds {
+            operand_bytes: bytes.operand_window,
+            product_bytes: bytes.product_window,
+            workers: self.threads,
+            worker_bytes: (bytes.scratch + bytes.integers) / self.threads.max(1) as u64,
+            planned_bytes: self.planned_bytes,
+        }
+    }
+
+    /// The part of a plan that is the same on each path.
+    fn of(
+        operation: &'static str,
+        size: &ProductSize,
+        bits: &Bits,
+        kernel: &'static str,
+        threads: usize,
+        bytes: PlanBytes,
+    ) -> Plan {
+        Plan {
+            operation,
+            contracted: size.contracted,
+            rows: size.rows,
+            cols: size.cols,
+            precision_bits: bits.result,
+            working_bits: bits.working,
+            accuracy: Accuracy::Norm,
+            kernel,
+            threads,
+            bytes,
+            planned_bytes: bytes.total(),
+            load_max_over_mean: 1.0,
+            ..Plan::default()
+        }
+    }
+
+    /// The plan of a product on devices, with `bytes` on the host.
+    pub(crate) fn on_devices(
+        operation: &'static str,
+        size: &ProductSize,
+        bits: &Bits,
+        devices: &DevicePlan,
+        threads: usize,
+        bytes: PlanBytes,
+    ) -> Plan {
+        let CutCounts { batches, bands, chunks } = devices.cuts();
+        Plan {
+            primes: devices.moduli(),
+            batches,
+            bands,
+            chunks,
+            devices: devices.describe(),
+            ..Plan::of(operation, size, bits, devices.kernel(), threads, bytes)
+        }
+    }
+}
+
 /// Shape and bit counts of a product: all that a plan depends on besides the context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanRequest {
@@ -141,27 +204,154 @@ pub(crate) struct PlanRequest {
 }
 
 impl PlanRequest {
+    /// A product by itself.
+    pub fn new(size: ProductSize, bits: Bits) -> PlanRequest {
+        PlanRequest {
+            operation: size.operation(),
+            size,
+            bits,
+            result_bytes: Matrix::bytes_for(size.rows, size.cols, bits.result),
+            cut: None,
+            on_cpu: false,
+            is_part: false,
+        }
+    }
+
+    /// A call in one process whose operands need these bits; it has chosen between CPU and devices already.
+    pub fn of(problem: &ProductProblem<'_>, bits: Bits) -> PlanRequest {
+        PlanRequest {
+            operation: problem.operation,
+            cut: problem.hooks.cut,
+            on_cpu: true,
+            is_part: problem.inner_bits.is_some(),
+            ..PlanRequest::new(problem.size(), bits)
+        }
+    }
+
+    /// Bytes while the bits of entrywise accuracy are chosen: the result may be there already.
+    pub fn choice_bytes(&self) -> u64 {
+        choice_bytes(&self.size).saturating_add(self.result_bytes)
+    }
+
     /// A product inside another operation.
     pub fn inner(shape: BlockShape, precision_bits: u32, working_bits: u32) -> PlanRequest {
         let BlockShape { rows, cols, contracted } = shape;
-        PlanRequest {
-            operation: "gemm",
-            size: ProductSize { contracted, rows, cols, triangle: false },
-            bits: Bits::scaled(precision_bits, contracted).widened(working_bits),
-            result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
-            cut: None,
-            on_cpu: true,
-            is_part: true,
-        }
+        let size = ProductSize { contracted, rows, cols, triangle: false };
+        let bits = Bits::scaled(precision_bits, contracted).widened(working_bits);
+        PlanRequest { on_cpu: true, is_part: true, ..PlanRequest::new(size, bits) }
     }
 }
 
-/// A plan with the objects needed to run it.
+/// The plan of any product.
+///
+/// # Errors
+/// [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
+pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    plan_on(choose_path(ctx, &request.size, request.bits.operand), ctx, request)
+}
+
+/// The plan of any product on this path.
+///
+/// # Errors
+/// As [`plan_request`].
+pub(crate) fn plan_on(path: ProductMethod, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    match (plan_alone(path, ctx, request), other_path(path, ctx, &request.size, &request.bits)) {
+        (Err(refusal @ Error::MemoryLimit { .. }), Some(other)) => {
+            plan_alone(other, ctx, request).map_err(|other| smaller(refusal, other))
+        }
+        (planned, _) => planned,
+    }
+}
+
+/// The plan on this path, without a look at the other one.
+///
+/// # Errors
+/// As [`plan_request`].
+pub(crate) fn plan_alone(path: ProductMethod, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    match path {
+        ProductMethod::Direct => plan_direct(ctx, request).map(as_one_job),
+        ProductMethod::Planes(_) if !request.on_cpu && !ctx.devices().is_empty() => {
+            let PlanRequest { size, bits, .. } = *request;
+            plan_devices(ctx, request, &DeviceRequest::plain(size, bits)).map(|(_, plan)| plan)
+        }
+        ProductMethod::Planes(workers) => plan_planes(ctx, request, workers, 0).map(|planned| planned.plan),
+    }
+}
+
+/// The refusal that names fewer bytes.
+fn smaller(one: Error, other: Error) -> Error {
+    let least = |error: &Error| match error {
+        Error::MemoryLimit { minimum_bytes, .. } => *minimum_bytes,
+        _ => u64::MAX,
+    };
+    if least(&other) < least(&one) { other } else { one }
+}
+
+/// The plan of the direct path.
+///
+/// # Errors
+/// [`Error::MemoryLimit`].
+pub(crate) fn plan_direct(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    let PlanRequest { operation, ref size, ref bits, .. } = *request;
+    let mut bytes = PlanBytes { result: request.result_bytes, ..PlanBytes::default() };
+    if !size.is_empty() {
+        bytes.lists = (size.operand_columns() * size_of::<i64>()) as u64;
+        let [fast, narrow] = direct::operand_bytes(size, bits);
+        // Kept memory takes room from the next step of a call, which was planned for products of other lengths: under a
+        // tight limit the narrow form leaves that room.
+        let roomy = bytes.total().saturating_add(2 * fast);
+        let is_fast = narrow >= fast || ctx.admit(roomy).is_ok();
+        bytes.operand_window = if is_fast { fast } else { narrow };
+    }
+    ctx.admit(bytes.total())?;
+    Ok(Plan {
+        batches: 1,
+        bands: 1,
+        band_columns: size.rows.max(size.cols),
+        chunks: 1,
+        chunk_rows: size.contracted,
+        ..Plan::of(operation, size, bits, direct::NAME, 1, bytes)
+    })
+}
+
+/// The plan with the list of its jobs, which a direct call does not need.
+fn as_one_job(plan: Plan) -> Plan {
+    Plan { jobs_per_worker: vec![1], ..plan }
+}
+
+/// The plan of a product of which every entry is summed term by term.
+///
+/// # Errors
+/// [`Error::MemoryLimit`].
+pub(crate) fn plan_entries(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    let nothing = ProductSize { contracted: 0, ..request.size };
+    let plan = plan_direct(ctx, &PlanRequest { size: nothing, ..*request })?;
+    Ok(Plan { contracted: request.size.contracted, chunk_rows: request.size.contracted, ..plan })
+}
+
+/// Plans a product on the context's devices; the host's bytes have not been admitted.
+///
+/// # Errors
+/// Those of [`DevicePlan::new`].
+pub(crate) fn plan_devices(
+    ctx: &Context,
+    request: &PlanRequest,
+    on_devices: &DeviceRequest,
+) -> Result<(DevicePlan, Plan)> {
+    let devices = DevicePlan::new(Site::one_process(ctx), on_devices, None)?;
+    let bytes = PlanBytes {
+        result: request.result_bytes,
+        scratch: devices.pinned_bytes(),
+        lists: devices.list_bytes(ctx.freivalds().then(|| ctx.threads())),
+        ..PlanBytes::default()
+    };
+    let plan = Plan::on_devices(request.operation, &request.size, &request.bits, &devices, ctx.threads(), bytes);
+    Ok((devices, plan))
+}
+
+/// A plan of a product on planes, and what its run needs.
 pub(crate) struct PlannedRun {
-    pub engine: Arc<dyn PlaneEngine>,
-    pub cutting: Cutting,
-    pub schedule: ProductSchedule,
-    pub words: WindowWords,
+    pub run: RunPlan,
     pub plan: Plan,
 }
 
@@ -222,9 +412,8 @@ fn plan_with(
     let plan = describe(kernel, request.operation, size, &request.bits, &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
     let cutting = Cutting { cut, chunks: input.chunks(&cut), slot_panels };
-    let panels = BlockGrid { rows: input.left_panels, cols: input.right_panels, triangle: size.triangle };
-    let schedule = ProductSchedule::new(&cutting, panels, input.primes);
-    Ok(PlannedRun { cutting, schedule, plan, words, engine })
+    let schedule = ProductSchedule::new(&cutting, size.panels(), input.primes);
+    Ok(PlannedRun { run: RunPlan { engine, cutting, schedule, words }, plan })
 }
 
 /// The cut for the context's limit, or for the machine's memory where the whole might not fit it.
@@ -251,20 +440,9 @@ pub(crate) fn describe(
     input: &PlanInput<'_>,
     cut: &Cut,
 ) -> Plan {
-    let bytes = input.bytes(cut);
     let (row_bands, col_bands) = input.bands(cut);
     let jobs = input.jobs(cut);
     Plan {
-        operation,
-        contracted: size.contracted,
-        rows: size.rows,
-        cols: size.cols,
-        precision_bits: bits.result,
-        working_bits: bits.working,
-        accuracy: Accuracy::Norm,
-        range_bits: 0,
-        kernel: kernel.name(),
-        threads: input.workers,
         primes: input.primes,
         batches: input.batches(cut),
         batch_primes: cut.batch_primes,
@@ -272,31 +450,170 @@ pub(crate) fn describe(
         band_columns: (cut.band_panels * BLOCK).min(size.rows.max(size.cols)),
         chunks: input.chunks(cut),
         chunk_rows: input.contracted.div_ceil(input.chunks(cut)),
-        bytes,
-        planned_bytes: bytes.total(),
         jobs_per_worker: jobs.per_worker(),
         load_max_over_mean: jobs.assignment.max_over_mean(),
-        team: None,
-        devices: Vec::new(),
+        ..Plan::of(operation, size, bits, kernel.name(), input.workers, input.bytes(cut))
     }
 }
 
-impl Bits {
-    /// Bit counts of a product whose columns are scaled to the working precision.
-    pub fn scaled(precision_bits: u32, contracted: usize) -> Bits {
-        let working = bound::working_bits(precision_bits, contracted);
-        let modulus = bound::modulus_bits(working, working);
-        Bits { working, operand: working, modulus, result: precision_bits }
-    }
+/// The properties of the operands that the plan of a product needs.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct ProductPlanOptions {
+    /// Accuracy promised for each entry.
+    pub accuracy: Accuracy,
+    /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands need, in steps of 8 (`range_bits` in
+    /// [`crate::report::Report`]); with `None`, the bits for entries of one size. The plan does not include entries
+    /// that a product computes as separate sums.
+    pub range_bits: Option<u32>,
+}
 
-    /// The same with `working_bits`, where they are more.
-    pub fn widened(self, working_bits: u32) -> Bits {
-        let working = working_bits.max(self.working);
-        Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..self }
-    }
+setters! { new ProductPlanOptions {
+    accuracy: Accuracy,
+    range_bits: impl Into<Option<u32>>,
+} }
 
-    /// The requirements of such a product on an engine, with a redundant prime where wanted.
-    pub fn spec(self, redundant: bool) -> EngineSpec {
-        EngineSpec { operand_bits: self.operand, modulus_bits: self.modulus, redundant }
+/// [`plan_syrk_with`] with default options.
+///
+/// ```
+/// use sunzi::{Context, Matrix, plans};
+/// let ctx = Context::new()?;
+/// let plan = plans::plan_syrk(&ctx, 1000, 100, 256)?;
+/// assert_eq!((plan.operation, plan.contracted, plan.rows, plan.cols), ("syrk", 1000, 100, 100));
+/// assert!(plan.planned_bytes >= Matrix::bytes_for(100, 100, 256)); // the result is among them
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`plan_syrk_with`].
+pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -> Result<Plan> {
+    plan_syrk_with(ctx, (rows, cols), precision_bits, &ProductPlanOptions::new())
+}
+
+/// The plan of [`crate::syrk`] for a `rows x cols` operand: bytes of every part, batches, bands, chunks, jobs.
+///
+/// Nothing is computed and no window allocated; only the kernel's tables are made and kept in the context.
+///
+/// ```
+/// use sunzi::{Accuracy, Context, Error, plans};
+/// let ctx = Context::builder().memory_bytes(1 << 20).build()?;
+/// let options = plans::ProductPlanOptions::new().accuracy(Accuracy::Norm);
+/// let refusal = plans::plan_syrk_with(&ctx, (1000, 500), 256, &options); // the result alone takes more than 1 MiB
+/// assert!(matches!(refusal, Err(Error::MemoryLimit { .. })));
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
+pub fn plan_syrk_with(
+    ctx: &Context,
+    (rows, cols): (usize, usize),
+    precision_bits: u32,
+    options: &ProductPlanOptions,
+) -> Result<Plan> {
+    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
+    plan_size(ctx, size, precision_bits, options)
+}
+
+/// [`plan_gemm_with`] with default options.
+///
+/// ```
+/// use sunzi::{Accuracy, Context, plans};
+/// let ctx = Context::new()?;
+/// let plan = plans::plan_gemm(&ctx, 100, 80, 1000, 256)?;
+/// assert_eq!((plan.operation, plan.rows, plan.cols, plan.contracted), ("gemm", 100, 80, 1000));
+/// assert_eq!(plan.accuracy, Accuracy::Entrywise); // as a product has it by default
+/// println!("{} bytes, {} primes, kernel {}", plan.planned_bytes, plan.primes, plan.kernel);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`plan_syrk_with`].
+pub fn plan_gemm(ctx: &Context, rows: usize, cols: usize, contracted: usize, precision_bits: u32) -> Result<Plan> {
+    plan_gemm_with(ctx, (rows, cols), contracted, precision_bits, &ProductPlanOptions::new())
+}
+
+/// The plan of [`crate::gemm`] for a product of a `rows x contracted` and a `contracted x cols` matrix; see
+/// [`plan_syrk_with`].
+///
+/// ```
+/// use sunzi::{Accuracy, Context, plans};
+/// let ctx = Context::new()?;
+/// let by_norms = plans::ProductPlanOptions::new().accuracy(Accuracy::Norm);
+/// let wide_range = plans::ProductPlanOptions::new().accuracy(Accuracy::Entrywise).range_bits(64);
+/// let short = plans::plan_gemm_with(&ctx, (100, 80), 1000, 256, &by_norms)?;
+/// let long = plans::plan_gemm_with(&ctx, (100, 80), 1000, 256, &wide_range)?;
+/// assert_eq!(long.working_bits, short.working_bits + 64);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`plan_syrk_with`].
+pub fn plan_gemm_with(
+    ctx: &Context,
+    (rows, cols): (usize, usize),
+    contracted: usize,
+    precision_bits: u32,
+    options: &ProductPlanOptions,
+) -> Result<Plan> {
+    let size = ProductSize { contracted, rows, cols, triangle: false };
+    plan_size(ctx, size, precision_bits, options)
+}
+
+/// The plan of an exact product of integers: the norms of the columns contracted are below 2 to `bits`.
+///
+/// # Errors
+/// As [`plan_syrk_with`].
+pub(crate) fn plan_integers(ctx: &Context, size: ProductSize, bits: i64) -> Result<Plan> {
+    let epilogue = Epilogue::new(None, None, None);
+    let bits = IntegerBits { left: bits, right: bits, addend: 0 };
+    let bits = Bits::integers(ctx.maximum_modulus_bits(), bits, &epilogue, 2)?;
+    plan_request(ctx, &PlanRequest::new(size, bits))
+}
+
+fn plan_size(ctx: &Context, size: ProductSize, precision_bits: u32, options: &ProductPlanOptions) -> Result<Plan> {
+    size.check(ctx.maximum_modulus_bits(), precision_bits)?;
+    let request = PlanRequest::new(size, Bits::scaled(precision_bits, size.contracted));
+    match options.accuracy {
+        Accuracy::Entrywise if !size.is_empty() => plan_entrywise(ctx, &request, options.range_bits),
+        _ => plan_request(ctx, &request),
+    }
+}
+
+/// The plan of a product entry by entry, the choice of its bits included.
+fn plan_entrywise(ctx: &Context, request: &PlanRequest, range_bits: Option<u32>) -> Result<Plan> {
+    let PlanRequest { ref size, bits, .. } = *request;
+    let accuracy = Accuracy::Entrywise;
+    if takes_all(size, bits.result) {
+        let sums = Singles::All.bytes(size, bits.result);
+        let plan = as_one_job(plan_entries(&ctx.holding(sums), request)?);
+        let planned_bytes = plan.planned_bytes + sums;
+        return Ok(Plan { accuracy, working_bits: 0, planned_bytes, ..plan });
+    }
+    let range_bits = possible_range_bits(size, bits.result, range_bits);
+    let choice = request.choice_bytes();
+    let chosen = ctx.admit(choice);
+    let plan = plan_widened(ctx, request, range_bits);
+    let plan = larger_refusal(chosen, plan)?;
+    let planned_bytes = plan.planned_bytes.max(choice);
+    Ok(Plan { accuracy, range_bits, planned_bytes, ..plan })
+}
+
+/// The plan of a product with `range_bits` more bits than norm-wise accuracy needs, on the path that is chosen without
+/// them.
+pub(crate) fn plan_widened(ctx: &Context, request: &PlanRequest, range_bits: u32) -> Result<Plan> {
+    let widened = PlanRequest { bits: request.bits.with_range(range_bits), ..*request };
+    plan_on(choose_path(ctx, &request.size, request.bits.operand), ctx, &widened)
+}
+
+/// `planned`, or `admitted` where it is a refusal; of two refusals the one that names more bytes.
+pub(crate) fn larger_refusal<T>(admitted: Result<()>, planned: Result<T>) -> Result<T> {
+    match (admitted, planned) {
+        (Ok(()), planned) => planned,
+        (
+            Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one }),
+            Err(Error::MemoryLimit { minimum_bytes: other, .. }),
+        ) => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one.max(other) }),
+        (Err(refusal), _) => Err(refusal),
     }
 }

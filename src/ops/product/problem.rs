@@ -1,16 +1,16 @@
-//! The task, in one form for SYRK and GEMM: `C = alpha * X^T Y + beta * C0`.
+//! The task, in one form for SYRK and GEMM: `C = alpha * X^T Y + beta * C0`, with its sizes and its bit counts.
 //!
 //! Every `op` becomes a transposed view here, so that all later steps contract rows. Checks shapes, precision and
 //! scalars before any work.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::kernels::EngineSpec;
 use crate::math::bound;
 use crate::matrix::mirror::{Workers, mirror};
 use crate::matrix::{MatrixView, MatrixViewMut, Op, Uplo};
 use crate::ops::product::combine::Epilogue;
-use crate::ops::product::size::ProductSize;
-use crate::plan::{Cut, DeviceCut};
+use crate::plan::{BLOCK, BlockGrid, Cut, DeviceCut};
 use serde::Serialize;
 
 /// Rows from which the triangle of a result is mirrored by all threads: below, waking them takes longer.
@@ -47,6 +47,11 @@ impl<'a> ProductOperand<'a> {
             Op::NoTranspose => ProductOperand { view, transposed: false },
             Op::Transpose => ProductOperand { view: view.transposed(), transposed: true },
         }
+    }
+
+    /// All its rows, as one block, with these shifts.
+    fn rows<'s>(&'s self, shifts: &'s [i64]) -> OperandRows<'s> {
+        OperandRows { blocks: std::slice::from_ref(&self.view), shifts }
     }
 }
 
@@ -215,6 +220,15 @@ impl<'a> ProductProblem<'a> {
         self.right.unwrap_or(self.left)
     }
 
+    /// The rows of both operands, with these shifts of their columns; no right one for SYRK.
+    pub fn operands<'s>(
+        &'s self,
+        left_shifts: &'s [i64],
+        right_shifts: &'s [i64],
+    ) -> (OperandRows<'s>, Option<OperandRows<'s>>) {
+        (self.left.rows(left_shifts), self.right.as_ref().map(|right| right.rows(right_shifts)))
+    }
+
     /// Whether the result is one triangle.
     pub fn triangle(&self) -> bool {
         self.right.is_none()
@@ -254,14 +268,41 @@ impl<'a> ProductProblem<'a> {
                 (right.view.rows(), right.view.cols()),
             ));
         }
-        check_precision(maximum_modulus_bits, self.precision_bits, self.contracted())?;
-        self.size().check(self.precision_bits)?;
+        self.size().check(maximum_modulus_bits, self.precision_bits)?;
         let (rows, cols) = self.result_shape();
         self.epilogue.check(rows, cols, self.exact_integers)
     }
 }
 
 impl Bits {
+    /// Bit counts of a product whose columns are scaled to the working precision.
+    pub fn scaled(precision_bits: u32, contracted: usize) -> Bits {
+        let working = bound::working_bits(precision_bits, contracted);
+        let modulus = bound::modulus_bits(working, working);
+        Bits { working, operand: working, modulus, result: precision_bits }
+    }
+
+    /// The same with `working_bits`, where they are more.
+    pub fn widened(self, working_bits: u32) -> Bits {
+        let working = working_bits.max(self.working);
+        Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..self }
+    }
+
+    /// The same with `range_bits` more for the range of exponents.
+    pub fn with_range(self, range_bits: u32) -> Bits {
+        if range_bits == 0 { self } else { self.widened(self.working + range_bits) }
+    }
+
+    /// The shift that scales a column with this norm exponent; 0 in exact arithmetic.
+    pub fn shift(&self, norm_exponent: i64) -> i64 {
+        if self.working == 0 { 0 } else { i64::from(self.working) - norm_exponent }
+    }
+
+    /// The requirements of such a product on an engine, with a redundant prime where wanted.
+    pub fn spec(self, redundant: bool) -> EngineSpec {
+        EngineSpec { operand_bits: self.operand, modulus_bits: self.modulus, redundant }
+    }
+
     /// Bit counts of an exact product of integers of the given bits, with moduli up to `2^maximum_modulus_bits`.
     ///
     /// # Errors
@@ -296,4 +337,69 @@ pub(crate) fn check_precision(maximum_modulus_bits: u32, precision_bits: u32, co
         return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
     }
     Ok(())
+}
+
+/// The three sizes of a product and whether one triangle of it is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProductSize {
+    pub contracted: usize,
+    pub rows: usize,
+    pub cols: usize,
+    pub triangle: bool,
+}
+
+impl ProductSize {
+    /// The verb with a result of this form: `syrk` or `gemm`.
+    pub fn operation(&self) -> &'static str {
+        if self.triangle { "syrk" } else { "gemm" }
+    }
+
+    /// Whether there is nothing to multiply.
+    pub fn is_empty(&self) -> bool {
+        self.contracted == 0 || self.rows == 0 || self.cols == 0
+    }
+
+    /// Refuses precisions as [`check_precision`] does, and sizes whose planes could not be addressed by any plan, so
+    /// that no later arithmetic overflows.
+    ///
+    /// # Errors
+    /// [`Error::Precision`]; [`Error::DimensionOverflow`] with the shape of the largest matrix.
+    pub fn check(&self, maximum_modulus_bits: u32, precision_bits: u32) -> Result<()> {
+        check_precision(maximum_modulus_bits, precision_bits, self.contracted)?;
+        let (rows, cols) = match self.contracted > self.rows.max(self.cols) {
+            true => (self.contracted, self.rows.max(self.cols)),
+            false => (self.rows, self.cols),
+        };
+        let overflow = Error::DimensionOverflow { rows, cols, precision_bits };
+        let [contracted, rows, cols] = [self.contracted, self.rows, self.cols].map(|size| size as u128 + 64);
+        // Bytes of a plane are at most these times 8, and there are fewer planes than bits of precision and 64.
+        let bits = u128::from(precision_bits) + 64;
+        let most = [contracted, rows, cols].iter().copied().max().unwrap_or(0);
+        let fits = most < 1 << 40 && (contracted * (rows + cols)).max(rows * cols) * 8 * bits < 1 << 62;
+        if self.is_empty() || fits { Ok(()) } else { Err(overflow) }
+    }
+
+    /// The panels of both operands, as rows and columns of a grid.
+    pub fn panels(&self) -> BlockGrid {
+        BlockGrid { rows: self.rows.div_ceil(BLOCK), cols: self.cols.div_ceil(BLOCK), triangle: self.triangle }
+    }
+
+    /// Columns of the operands that are converted.
+    pub fn operand_columns(&self) -> usize {
+        if self.triangle { self.cols } else { self.rows.saturating_add(self.cols) }
+    }
+
+    /// Entries of the result that are computed.
+    pub fn entries(&self) -> f64 {
+        let (rows, cols) = (self.rows as f64, self.cols as f64);
+        if self.triangle { cols * (cols + 1.0) / 2.0 } else { rows * cols }
+    }
+}
+
+/// The sizes of a product to plan: rows, columns, contracted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockShape {
+    pub rows: usize,
+    pub cols: usize,
+    pub contracted: usize,
 }

@@ -5,7 +5,7 @@ use crate::ops::product::clock::{PhaseClock, RankPhase, RankPhases};
 use crate::ops::product::device::DeviceReport;
 use crate::ops::product::plan::{Plan, TeamPlan};
 use crate::ops::product::problem::Accuracy;
-use crate::ops::product::recover::RecoveryTime;
+use crate::ops::product::steps::RecoveryTime;
 use serde::Serialize;
 
 /// Seconds spent in each phase of a product.

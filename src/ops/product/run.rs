@@ -1,55 +1,232 @@
-//! The runner of a product on residue planes, on one rank of a team: convert own rows, multiply own jobs, add up over
-//! nodes, reconstruct own entries. One process is a team of one rank.
+//! The order of a product on residue planes, and its run on one rank of a team: convert own rows, multiply own jobs,
+//! add up over nodes, reconstruct own entries. One process is a team of one rank.
 //!
 //! For each pair of bands all batches of primes, and within each all chunks of rows. The product window holds all
 //! primes of one pair of bands. The operand window holds one batch of primes of two bands and one chunk; its content is
-//! remembered, so that a band that stays is not converted again.
+//! remembered, so that a band that stays is not converted again. The runner, the count of its work and the read-ahead
+//! of operands follow this order.
 //! All ranks of a node go through the same phases; each begins with a fence of the node, at which an error of one rank
 //! becomes the error of all. Nodes meet only where residues are exchanged. A single rank on its node has no fence to
 //! wait at, and its windows are plain memory.
 //! Where nodes exchange residues, the products of a batch are formed part by part: the calling thread exchanges one
 //! part while the workers multiply the next.
+//! Does not know: where entries come from (`OperandSource`) and where they go (`ResultSink`).
 
 use crate::comm::Fence;
 use crate::comm::window::{Level, NodeWindow, Partition, Run, TwoParts};
+use crate::context::WorkerSpace;
 use crate::drive::Meter;
 use crate::error::{Error, Result};
 use crate::kernels::PlaneEngine;
-use crate::math::bound::range_check_bits;
-use crate::matrix::Uplo;
+use crate::matrix::{MatrixView, Uplo};
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::Epilogue;
-use crate::ops::product::convert::{CONVERT_UNITS, Conversion, MatrixRows};
 use crate::ops::product::exchange::{Exchange, PlaneExchange};
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::multiply::{Multiplication, Task};
 use crate::ops::product::problem::{Bits, FaultHook, OperandRows};
-use crate::ops::product::recover::{RECOVER_UNITS, Recovery, RecoveryTime};
-use crate::ops::product::schedule::{BandLoad, Cutting, HeldBands, ProductSchedule, ProductStep, Side, StepPart};
-use crate::ops::product::segments::{Region, ResultEntries, SegmentIter};
-use crate::ops::product::space::Space;
-use crate::ops::product::streamed::StreamedOperands;
-use crate::plan::rank_chunk;
-use crate::plan::{BLOCK, BandPair, JobList, NodeShape, plan_jobs};
+use crate::ops::product::sink::{Region, ResultSink, SegmentIter};
+use crate::ops::product::steps::{
+    CONVERT_UNITS, Conversion, MatrixRows, Multiplication, RECOVER_UNITS, Recovery, RecoveryTime, Rounding, Space,
+    Task, worker_spaces,
+};
+use crate::plan::{
+    BLOCK, BandPair, BlockGrid, Cut, JobList, NodeShape, WindowWords, band_pairs, part_primes, pieces, plan_jobs,
+    rank_chunk,
+};
 use crate::site::Site;
+use crate::store::Buffer;
 use crate::tile::TileMap;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
+
+/// How a product is cut, the same on all ranks.
+#[derive(Clone, Copy)]
+pub(crate) struct Cutting {
+    /// Batches and bands.
+    pub cut: Cut,
+    /// Chunks of rows, of which every rank cuts its own.
+    pub chunks: usize,
+    /// Panels that fit the operand window, of the left and of the right operand.
+    pub slot_panels: (usize, usize),
+}
+
+/// One batch of primes and one chunk of rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ProductStep {
+    pub primes: Range<usize>,
+    pub chunk: usize,
+}
+
+/// The part of a step whose products are formed together, before those of the next part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct StepPart {
+    pub primes: Range<usize>,
+    /// The first of them among the primes of the step.
+    pub first_plane: usize,
+    pub chunk: usize,
+}
+
+/// Which operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// The operand that provides the rows of the result.
+    Left,
+    /// The operand that provides the columns of the result.
+    Right,
+}
+
+/// A band to be converted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct BandLoad {
+    pub side: Side,
+    pub panels: Range<usize>,
+    pub step: ProductStep,
+}
+
+/// The content of the two slots of the operand window: a band, and the step it was converted for.
+#[derive(Default)]
+pub(crate) struct HeldBands([Option<(Range<usize>, ProductStep)>; 2]);
+
+impl HeldBands {
+    /// The bands to convert before a step on a pair of bands; they count as held from then on.
+    pub fn loads(&mut self, pair: &BandPair, step: &ProductStep) -> impl Iterator<Item = BandLoad> + use<> {
+        let right = (!pair.grid.triangle).then(|| (Side::Right, pair.right.clone()));
+        let wanted = [Some((Side::Left, pair.left.clone())), right];
+        let mut loads = [None, None];
+        for ((held, wanted), load) in self.0.iter_mut().zip(wanted).zip(&mut loads) {
+            let Some((side, panels)) = wanted else { continue };
+            let wanted = Some((panels.clone(), step.clone()));
+            if *held != wanted {
+                *held = wanted;
+                *load = Some(BandLoad { side, panels, step: step.clone() });
+            }
+        }
+        loads.into_iter().flatten()
+    }
+}
+
+/// The pairs of bands of a product.
+#[derive(Clone)]
+enum Pairs {
+    /// All pairs, computed rather than stored: narrow bands make many.
+    All { panels: BlockGrid, band_panels: usize },
+    /// The wanted pairs.
+    Some(Arc<[BandPair]>),
+}
+
+/// The order of a product.
+#[derive(Clone)]
+pub(crate) struct ProductSchedule {
+    pairs: Pairs,
+    primes: usize,
+    batch_primes: usize,
+    chunks: usize,
+    /// Parts of a batch whose products are formed one after the other.
+    parts: usize,
+}
+
+impl ProductSchedule {
+    /// The whole product modulo `primes` primes of operands whose panels are the rows and columns of `panels`.
+    pub fn new(cutting: &Cutting, panels: BlockGrid, primes: usize) -> ProductSchedule {
+        let Cutting { cut, chunks, .. } = *cutting;
+        let pairs = Pairs::All { panels, band_panels: cut.band_panels };
+        ProductSchedule { pairs, primes, batch_primes: cut.batch_primes, chunks, parts: 1 }
+    }
+
+    /// The same without the pairs that are not wanted.
+    pub fn of_pairs(self, is_wanted: impl FnMut(&BandPair) -> bool) -> ProductSchedule {
+        let pairs = Pairs::Some(self.pairs().filter(is_wanted).collect());
+        ProductSchedule { pairs, ..self }
+    }
+
+    /// The same with the products of the last chunk of each batch in `parts` parts: each is in transit to other nodes
+    /// while the next one is multiplied.
+    pub fn in_parts(self, parts: usize) -> ProductSchedule {
+        ProductSchedule { parts: parts.max(1), ..self }
+    }
+
+    /// The parts of a step that are multiplied one after the other, and whether the products of each are finished then.
+    pub fn parts(&self, step: &ProductStep) -> (impl Iterator<Item = StepPart> + use<>, bool) {
+        let (first, chunk, is_last) = (step.primes.start, step.chunk, step.chunk + 1 == self.chunks);
+        let size = if is_last { part_primes(step.primes.len(), self.parts) } else { step.primes.len() };
+        let part = move |planes: Range<usize>| {
+            let primes = first + planes.start..first + planes.end;
+            StepPart { primes, first_plane: planes.start, chunk }
+        };
+        (pieces(step.primes.len(), size.max(1)).map(part), is_last)
+    }
+
+    /// The same with all primes at a time.
+    pub fn in_one_batch(self) -> ProductSchedule {
+        ProductSchedule { batch_primes: self.primes, ..self }
+    }
+
+    /// The pairs of bands in order.
+    pub fn pairs(&self) -> Box<dyn Iterator<Item = BandPair> + Send> {
+        match &self.pairs {
+            &Pairs::All { panels, band_panels } => Box::new(band_pairs(panels, band_panels)),
+            Pairs::Some(pairs) => {
+                let pairs = pairs.clone();
+                Box::new((0..pairs.len()).map(move |at| pairs[at].clone()))
+            }
+        }
+    }
+
+    /// The steps of each pair: all batches of primes, and within each all chunks of rows.
+    pub fn steps(&self) -> impl Iterator<Item = ProductStep> + use<> {
+        let chunks = self.chunks;
+        pieces(self.primes, self.batch_primes)
+            .flat_map(move |primes| (0..chunks).map(move |chunk| ProductStep { primes: primes.clone(), chunk }))
+    }
+
+    /// All conversions, in order.
+    pub fn loads(&self) -> impl Iterator<Item = BandLoad> + Send + use<> {
+        let (schedule, mut held) = (self.clone(), HeldBands::default());
+        let steps = self.pairs().flat_map(move |pair| schedule.steps().map(move |step| (pair.clone(), step)));
+        steps.flat_map(move |(pair, step)| held.loads(&pair, &step))
+    }
+}
+
+/// How a product on planes runs: its kernel, its cuts, the order of its work, the sizes of its windows.
+#[derive(Clone)]
+pub(crate) struct RunPlan {
+    pub engine: Arc<dyn PlaneEngine>,
+    pub cutting: Cutting,
+    pub schedule: ProductSchedule,
+    pub words: WindowWords,
+}
+
+/// Operands that are read piece by piece: a band and a chunk of rows each, in the order of [`ProductSchedule::loads`].
+pub(crate) trait OperandSource {
+    /// Waits for the next piece, which is one of the operand on this `side`.
+    ///
+    /// # Errors
+    /// The errors of the read.
+    fn next(&self, side: Side) -> Result<Box<dyn OperandPiece>>;
+}
+
+/// A piece of an operand. Its buffer is free again when it is dropped.
+pub(crate) trait OperandPiece {
+    /// All its rows, transposed where the operand is.
+    ///
+    /// # Errors
+    /// The errors of the read.
+    fn view(&self) -> Result<MatrixView<'_>>;
+}
 
 /// One rank's part of a product, ready to run.
 pub(crate) struct ProductRun<'a> {
     pub site: Site<'a>,
     /// The ranks of this node.
     pub shape: &'a NodeShape,
-    pub engine: &'a dyn PlaneEngine,
-    pub cutting: Cutting,
-    /// The order of the work.
-    pub schedule: ProductSchedule,
+    /// How it is cut, and in which order.
+    pub plan: &'a RunPlan,
     pub left: OperandRows<'a>,
     /// `None` for SYRK.
     pub right: Option<OperandRows<'a>>,
-    /// The entries of both, where they come from files; the blocks of rows are then empty.
-    pub streamed: Option<&'a StreamedOperands>,
+    /// The entries of both, where they are not in memory; the blocks of rows are then empty.
+    pub source: Option<&'a dyn OperandSource>,
     pub uplo: Uplo,
     pub bits: Bits,
     pub epilogue: Epilogue<'a>,
@@ -64,6 +241,14 @@ pub(crate) struct RunState<'s> {
     pub products: NodeWindow<'s>,
     pub spaces: Vec<Space<'s>>,
     pub clock: &'s mut PhaseClock,
+}
+
+/// The memory of a workspace that the only rank of a team runs in.
+pub(crate) struct RunMemory<'w> {
+    pub operands: &'w mut Buffer,
+    pub products: &'w mut Buffer,
+    /// One for each thread.
+    pub workers: &'w mut [WorkerSpace],
 }
 
 /// The reason why the ranks of a node stop the products.
@@ -91,6 +276,10 @@ impl<'a> ProductRun<'a> {
         self.site.team.node().rank()
     }
 
+    fn engine(&self) -> &'a dyn PlaneEngine {
+        &*self.plan.engine
+    }
+
     fn fence(&self) -> Fence<'a> {
         Fence::new(self.site.team.node())
     }
@@ -103,15 +292,15 @@ impl<'a> ProductRun<'a> {
     ///
     /// # Errors
     /// The errors of [`crate::syrk_with`], the same on all ranks.
-    pub fn run(&self, state: &mut RunState<'_>, result: &mut impl ResultEntries) -> Result<RecoveryTime> {
+    pub fn run(&self, state: &mut RunState<'_>, result: &mut dyn ResultSink) -> Result<RecoveryTime> {
         let check = (self.site.ctx.freivalds()).then(|| InnerCheck::new(self.site, self.left, self.right));
         let check = check.transpose()?;
         let meter = Meter::new(self.site.ctx, self.total_units());
         let (mut held, mut time) = (HeldBands::default(), RecoveryTime::default());
-        for pair in self.schedule.pairs() {
+        for pair in self.plan.schedule.pairs() {
             let region = self.region(&pair);
             let owners = self.owners.filter(|_| self.site.team.layout().nodes.len() > 1);
-            let exchange = owners.map(|owners| Exchange::new(self.site.team, self.engine, owners, &region));
+            let exchange = owners.map(|owners| Exchange::new(self.site.team, self.engine(), owners, &region));
             let left = match self.products(&pair, &mut held, exchange.as_ref(), state, &meter) {
                 Ok(left) => self.meet(Ok(()), state).map(|()| left),
                 Err(ProductFailure { error, is_known: true }) => Err(error),
@@ -124,6 +313,24 @@ impl<'a> ProductRun<'a> {
         }
         check.map_or(Ok(()), |check| check.finish(self.site.world()))?;
         Ok(time)
+    }
+
+    /// [`ProductRun::run`] of a team of one, in windows that are kept from call to call.
+    ///
+    /// # Errors
+    /// As [`ProductRun::run`]; [`Error::OutOfMemory`].
+    pub fn run_alone(
+        &self,
+        memory: RunMemory<'_>,
+        clock: &mut PhaseClock,
+        result: &mut dyn ResultSink,
+    ) -> Result<RecoveryTime> {
+        let WindowWords { operands, products, scratch, .. } = self.plan.words;
+        let spaces = worker_spaces(memory.workers, self.engine().magnitude_limbs(), scratch)?;
+        let operands = NodeWindow::Alone(memory.operands.words(operands)?);
+        let products = NodeWindow::Alone(memory.products.words(products)?);
+        clock.skip();
+        self.run(&mut RunState { operands, products, spaces, clock }, result)
     }
 
     /// Waits for all ranks of all nodes and agrees with them.
@@ -157,11 +364,11 @@ impl<'a> ProductRun<'a> {
         let (mut outcome, mut sent, mut finished) = (Ok(()), 0, 0);
         // A planted fault must take effect before residues are summed.
         let exchange = exchange.filter(|_| self.fault.is_none());
-        for step in self.schedule.steps() {
+        for step in self.plan.schedule.steps() {
             for load in held.loads(pair, &step) {
                 outcome = self.convert(&load, state, meter, outcome)?;
             }
-            let (parts, is_last) = self.schedule.parts(&step);
+            let (parts, is_last) = self.plan.schedule.parts(&step);
             for part in parts {
                 let rest = exchange.filter(|_| sent < finished).map(|exchange| exchange.of(sent..finished));
                 if rest.is_some() {
@@ -177,7 +384,7 @@ impl<'a> ProductRun<'a> {
             None => outcome?,
             Some(fault) => self.damage(fault, pair, state, outcome)?,
         }
-        Ok(sent..self.engine.moduli().len())
+        Ok(sent..self.engine().moduli().len())
     }
 
     /// Passes all planes of a pair of bands to `fault`, on the first rank of each node.
@@ -188,8 +395,8 @@ impl<'a> ProductRun<'a> {
         state: &mut RunState<'_>,
         outcome: Result<()>,
     ) -> Result<()> {
-        let plane_words = self.engine.plane_words(&pair.grid);
-        let all = Run { words: 0..self.engine.moduli().len() * plane_words, rank: 0 };
+        let plane_words = self.engine().plane_words(&pair.grid);
+        let all = Run { words: 0..self.engine().moduli().len() * plane_words, rank: 0 };
         let partition = Partition::new(self.shape.ranks(), Level::ONCE, Level::ONCE, vec![all]);
         let shares = state.products.write(&self.fence(), outcome, &partition)?;
         shares.into_iter().for_each(|words| fault(words, plane_words));
@@ -198,8 +405,8 @@ impl<'a> ProductRun<'a> {
 
     /// Words of a panel of the chunk, and of one operand plane in the window.
     fn operand_words(&self, chunk: usize) -> (usize, usize) {
-        let panel = self.engine.panel_words(self.shape.chunk_rows(self.cutting.chunks, chunk));
-        let (left, right) = self.cutting.slot_panels;
+        let panel = self.engine().panel_words(self.shape.chunk_rows(self.plan.cutting.chunks, chunk));
+        let (left, right) = self.plan.cutting.slot_panels;
         (panel, (left + right) * panel)
     }
 
@@ -212,8 +419,8 @@ impl<'a> ProductRun<'a> {
             // A kernel that is given all rows of a panel at once needs no runs of them.
             runs.push(Run { words: 0..panel_words, rank: 0 });
         } else {
-            let starts = self.shape.chunk_starts(self.cutting.chunks, step.chunk);
-            let of_rank = |rank: usize| self.engine.row_runs(starts[ranks], starts[rank]..starts[rank + 1]);
+            let starts = self.shape.chunk_starts(self.plan.cutting.chunks, step.chunk);
+            let of_rank = |rank: usize| self.engine().row_runs(starts[ranks], starts[rank]..starts[rank + 1]);
             for index in 0..of_rank(0).count {
                 for rank in 0..ranks {
                     let of = of_rank(rank);
@@ -231,7 +438,7 @@ impl<'a> ProductRun<'a> {
     fn slot(&self, load: &BandLoad) -> PanelSlot<'a> {
         let (operand, first) = match load.side {
             Side::Left => (self.left, 0),
-            Side::Right => (self.right(), self.cutting.slot_panels.0),
+            Side::Right => (self.right(), self.plan.cutting.slot_panels.0),
         };
         PanelSlot { operand, panels: load.panels.clone(), first }
     }
@@ -245,15 +452,17 @@ impl<'a> ProductRun<'a> {
         outcome: Result<()>,
     ) -> Result<Result<()>> {
         let (slot, step) = (self.slot(load), &load.step);
-        let read = self.streamed.map(|streamed| state.clock.wait(|| streamed.next(load.side))).transpose();
-        let piece = match read {
+        let piece = match self.source.map(|source| source.next(load.side)).transpose() {
             Ok(piece) => piece,
             Err(error) => return Ok(outcome.and(Err(error))),
         };
-        // A piece from a file holds only the band.
+        // A piece holds only the band.
         let (parts, first_panel) = match &piece {
-            Some(piece) => (vec![piece.part()?], slot.panels.start),
-            None => (chunk_parts(&slot.operand, self.shape.rows[self.rank()], self.cutting.chunks, step.chunk), 0),
+            Some(piece) => {
+                let view = piece.view()?;
+                (vec![MatrixRows { view, rows: 0..view.rows() }], slot.panels.start)
+            }
+            None => (chunk_parts(&slot.operand, self.shape.rows[self.rank()], self.plan.cutting.chunks, step.chunk), 0),
         };
         let partition = self.operand_partition(&slot, step, &parts);
         let RunState { operands, spaces, clock, .. } = state;
@@ -262,7 +471,7 @@ impl<'a> ProductRun<'a> {
             return Ok(Ok(()));
         }
         let conversion = Conversion {
-            engine: self.engine,
+            engine: self.engine(),
             parts: &parts,
             shifts: &slot.operand.shifts[first_panel * BLOCK..],
             panels: slot.panels.start - first_panel..slot.panels.end - first_panel,
@@ -275,7 +484,7 @@ impl<'a> ProductRun<'a> {
 
     /// Which rank writes which words of the product window: neighbouring jobs of a rank are one run.
     fn product_partition(&self, list: &JobList, first_prime: usize, plane_words: usize) -> Partition {
-        let (block, mut runs) = (self.engine.block_words(), Vec::<Run>::new());
+        let (block, mut runs) = (self.engine().block_words(), Vec::<Run>::new());
         for (job, &worker) in list.jobs.iter().zip(&list.assignment.worker) {
             let plane = (first_prime + job.prime) * plane_words;
             let words = plane + job.blocks.start * block..plane + job.blocks.end * block;
@@ -299,7 +508,7 @@ impl<'a> ProductRun<'a> {
         outcome: Result<()>,
     ) -> Result<Result<()>> {
         let list = plan_jobs(part.primes.len(), pair.grid.len(), self.shape.workers());
-        let partition = self.product_partition(&list, part.primes.start, self.engine.plane_words(&pair.grid));
+        let partition = self.product_partition(&list, part.primes.start, self.engine().plane_words(&pair.grid));
         let RunState { operands, products, spaces, clock } = state;
         let fence = self.fence();
         let beside = rest.as_ref().map(PlaneExchange::partition);
@@ -324,19 +533,19 @@ impl<'a> ProductRun<'a> {
             if run.is_empty() {
                 run = runs.next().expect("words for each job");
             }
-            let (words, rest) = std::mem::take(&mut run).split_at_mut(job.blocks.len() * self.engine.block_words());
+            let (words, rest) = std::mem::take(&mut run).split_at_mut(job.blocks.len() * self.engine().block_words());
             run = rest;
             queues[worker - own.start].push_back(Task { job, words });
         }
         let (panel, plane_words) = self.operand_words(part.chunk);
         let left = 0..pair.left.len() * panel;
-        let first = self.cutting.slot_panels.0;
+        let first = self.plan.cutting.slot_panels.0;
         let right = first * panel..(first + pair.right.len()) * panel;
         let multiplication = Multiplication {
-            engine: self.engine,
+            engine: self.engine(),
             primes: part.primes.clone(),
             grid: pair.grid,
-            rows: self.shape.chunk_rows(self.cutting.chunks, part.chunk),
+            rows: self.shape.chunk_rows(self.plan.cutting.chunks, part.chunk),
             operands: &operands[part.first_plane * plane_words..],
             plane_words,
             right: if pair.grid.triangle { left.clone() } else { right },
@@ -359,7 +568,7 @@ impl<'a> ProductRun<'a> {
         region: Region,
         rest: Option<PlaneExchange<'_, '_>>,
         state: &mut RunState<'_>,
-        result: &mut impl ResultEntries,
+        result: &mut dyn ResultSink,
         meter: &Meter<'_>,
         check: Option<&InnerCheck>,
     ) -> Result<RecoveryTime> {
@@ -372,17 +581,8 @@ impl<'a> ProductRun<'a> {
             outcome = sent.map(|words| clock.note_sent(words));
         }
         let window = clock.wait(|| products.read(&self.fence(), outcome))?;
-        let recovery = Recovery {
-            engine: self.engine,
-            window,
-            region,
-            left_shifts: self.left.shifts,
-            right_shifts: self.right().shifts,
-            epilogue: self.epilogue,
-            largest_bits: self.site.ctx.self_check().then(|| range_check_bits(self.bits.modulus)),
-            precision_bits: self.bits.result,
-            check,
-        };
+        let rounding = Rounding::new(self.site.ctx, &self.left, &self.right(), &self.bits, self.epilogue, check);
+        let recovery = Recovery { engine: self.engine(), window, region, rounding };
         let mut fill = |segments: SegmentIter<'_>| {
             let run = || recovery.run(segments, spaces, meter);
             time.add(self.on_workers(run)?);
@@ -395,17 +595,18 @@ impl<'a> ProductRun<'a> {
     /// Units of work of this rank: its own rows to convert, its share of the node's jobs and of the result.
     fn total_units(&self) -> u64 {
         let (own_rows, node_rows) = (self.shape.rows[self.rank()], self.shape.total_rows() as u64);
-        let (primes, threads) = (self.engine.moduli().len() as u64, self.shape.threads[self.rank()] as u64);
+        let (primes, threads) = (self.engine().moduli().len() as u64, self.shape.threads[self.rank()] as u64);
         let (workers, ranks) = (self.shape.workers().max(1) as u64, self.site.team.size() as u64);
         let load_units = |BandLoad { panels, step, .. }: BandLoad| {
-            let rows = rank_chunk(own_rows, self.cutting.chunks, step.chunk).len();
+            let rows = rank_chunk(own_rows, self.plan.cutting.chunks, step.chunk).len();
             CONVERT_UNITS * (panels.len() * rows * step.primes.len()) as u64
         };
         let pair_units = |pair: BandPair| {
             let blocks = pair.grid.len() as u64;
             blocks * primes * (node_rows * threads / workers) + blocks * primes * RECOVER_UNITS * primes / ranks
         };
-        self.schedule.loads().map(load_units).sum::<u64>() + self.schedule.pairs().map(pair_units).sum::<u64>()
+        self.plan.schedule.loads().map(load_units).sum::<u64>()
+            + self.plan.schedule.pairs().map(pair_units).sum::<u64>()
     }
 }
 
@@ -423,4 +624,71 @@ fn chunk_parts<'a>(operand: &OperandRows<'a>, rows: usize, chunks: usize, chunk:
         first = last;
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIX_PANELS: BlockGrid = BlockGrid { rows: 6, cols: 6, triangle: true };
+
+    fn schedule(panels: BlockGrid, cut: Cut, chunks: usize) -> ProductSchedule {
+        ProductSchedule::new(&Cutting { cut, chunks, slot_panels: (0, 0) }, panels, 5)
+    }
+
+    #[test]
+    fn every_step_finds_its_bands_converted() {
+        for (rows, cols, triangle) in [(7, 7, true), (7, 4, false), (1, 9, false)] {
+            let panels = BlockGrid { rows, cols, triangle };
+            for (band_panels, batch_primes, chunks) in [(3, 2, 1), (3, 5, 1), (2, 5, 3), (9, 5, 1), (1, 1, 2)] {
+                let cut = Cut { batch_primes, band_panels, chunk_rows: 1 };
+                let schedule = schedule(panels, cut, chunks);
+                let (mut loads, mut slots) = (schedule.loads(), [None, None]);
+                let (mut count, mut held) = (0, HeldBands::default());
+                for pair in schedule.pairs() {
+                    for step in schedule.steps() {
+                        for load in held.loads(&pair, &step) {
+                            assert_eq!(loads.next(), Some(load.clone()));
+                            slots[load.side as usize] = Some((load.panels, load.step));
+                            count += 1;
+                        }
+                        assert_eq!(slots[0], Some((pair.left.clone(), step.clone())));
+                        assert!(pair.grid.triangle || slots[1] == Some((pair.right.clone(), step)));
+                    }
+                }
+                assert_eq!(loads.next(), None);
+                let most = 2 * schedule.pairs().count() * schedule.steps().count();
+                assert!(count <= most, "{count} of {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_a_batch_cover_it_once_and_only_the_last_chunk_is_cut() {
+        let cut = Cut { batch_primes: 3, band_panels: 2, chunk_rows: 1 };
+        let schedule = schedule(SIX_PANELS, cut, 2).in_parts(2);
+        let parts = schedule.steps().map(|step| {
+            let (parts, finished) = schedule.parts(&step);
+            let primes = parts.map(|part| {
+                assert_eq!((part.first_plane, part.chunk), (part.primes.start - step.primes.start, step.chunk));
+                (part.primes.start, part.primes.end)
+            });
+            (primes.collect::<Vec<_>>(), finished)
+        });
+        let want =
+            [(vec![(0, 3)], false), (vec![(0, 2), (2, 3)], true), (vec![(3, 5)], false), (vec![(3, 4), (4, 5)], true)];
+        assert_eq!(parts.collect::<Vec<_>>(), want);
+    }
+
+    #[test]
+    fn a_band_that_stays_is_converted_once() {
+        let cut = Cut { batch_primes: 5, band_panels: 2, chunk_rows: 1 };
+        // Three bands: each row of pairs loads its left band once, and turns round at the right one; pairs on the
+        // diagonal need no second one.
+        let loads = schedule(SIX_PANELS, cut, 1).loads().collect::<Vec<_>>();
+        let of = |side| loads.iter().filter(|load| load.side == side).count();
+        assert_eq!((of(Side::Left), of(Side::Right)), (3, 2));
+        let wanted = schedule(SIX_PANELS, cut, 1).of_pairs(|pair| pair.grid.triangle);
+        assert_eq!((wanted.pairs().count(), wanted.loads().count()), (3, 3));
+    }
 }

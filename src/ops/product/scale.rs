@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::math::float::Head;
 use crate::math::scale::{norm_exponent, square_bound};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
-use crate::ops::product::integers::check_integers;
+use crate::ops::product::combine::check_integers;
 use crate::ops::product::problem::ProductOperand;
 use crate::site::Site;
 

@@ -12,9 +12,8 @@ use crate::matrix::{Destination, EntryIndex, MatrixViewMut};
 use crate::ops::product::call::scale_operands;
 use crate::ops::product::entrywise::{choice_bytes, takes_all};
 use crate::ops::product::path::goes_side_by_side;
-use crate::ops::product::problem::{Accuracy, Bits, ProductProblem, check_precision};
-use crate::ops::product::segments::in_triangle;
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::problem::{Accuracy, Bits, ProductProblem, ProductSize};
+use crate::ops::product::sink::in_triangle;
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
 use std::cmp::Reverse;
@@ -46,14 +45,13 @@ pub(crate) struct LanesDone {
 impl LaneProducts {
     /// The path where this processor has it, and single calls of that size take longer.
     pub fn choose(ctx: &Context, size: ProductSize, precision_bits: u32, accuracy: Accuracy) -> Option<LaneProducts> {
-        check_precision(ctx.maximum_modulus_bits(), precision_bits, size.contracted).ok()?;
-        size.check(precision_bits).ok()?;
+        size.check(ctx.maximum_modulus_bits(), precision_bits).ok()?;
         let bits = Bits::scaled(precision_bits, size.contracted);
         let is_entrywise = accuracy == Accuracy::Entrywise;
         if !goes_side_by_side(ctx, &size, bits.working) || is_entrywise && takes_all(&size, precision_bits) {
             return None;
         }
-        let bits = if is_entrywise { bits.widened(bits.working + MOST_RANGE_BITS) } else { bits };
+        let bits = bits.with_range(if is_entrywise { MOST_RANGE_BITS } else { 0 });
         let together = LaneProducts { lanes: ProblemLanes::new(bits.operand)?, size, bits, accuracy };
         (size.contracted <= together.lanes.most_terms() && together.bytes() <= MOST_BYTES).then_some(together)
     }
@@ -126,8 +124,8 @@ impl LaneProducts {
                 Ok(view) => results[lane] = Some(view),
             }
         }
-        let bits = Bits::scaled(self.bits.result, size.contracted);
-        let lanes = ProblemLanes::new(bits.widened(bits.working + range_bits).operand);
+        let bits = Bits::scaled(self.bits.result, size.contracted).with_range(range_bits);
+        let lanes = ProblemLanes::new(bits.operand);
         let mask =
             lanes.map_or(0, |lanes| self.multiply(&lanes, problems, [left_shifts, right_shifts], words, &mut results));
         workspace.operands = buffer;

@@ -10,7 +10,9 @@ use crate::kernels::PlaneKernel;
 use crate::matrix::Matrix;
 use crate::ops::factor::kernel::solve_kernel;
 use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger, least_limit};
+use crate::ops::solve::problem::{LDLT, SolveBits, Substitution, SystemShape};
 use crate::ops::solve::tiles::{NodeShared, TilePlan, TrySize, most_fixed_bits, workers};
+use crate::ops::solve::triangle::ScaledRows;
 use std::ops::Range;
 
 /// Most right-hand sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
@@ -66,11 +68,6 @@ pub(crate) enum UnsolvedColumns {
 }
 
 impl UnsolvedColumns {
-    /// [`UnsolvedColumns::Parts`], or none.
-    pub fn by_parts(by_parts: bool) -> UnsolvedColumns {
-        if by_parts { UnsolvedColumns::Parts } else { UnsolvedColumns::Stay }
-    }
-
     /// [`UnsolvedColumns::SharedParts`] of a call with `total` right-hand sides.
     pub fn shared(total: usize) -> UnsolvedColumns {
         UnsolvedColumns::SharedParts(total.min(LEAST_COLUMNS))
@@ -123,6 +120,20 @@ impl Bands {
         (self.columns > LEAST_COLUMNS).then_some(Bands { columns, ..self })
     }
 
+    /// The widest bands, these or narrower ones, that `plan` does not refuse for their memory, and its plan of them.
+    ///
+    /// # Errors
+    /// Those of `plan`.
+    pub fn fitting<T>(self, plan: impl Fn(&Bands) -> Result<T>) -> Result<(Bands, T)> {
+        let mut bands = self;
+        loop {
+            match (plan(&bands), bands.narrower()) {
+                (Err(Error::MemoryLimit { .. }), Some(narrower)) => bands = narrower,
+                (planned, _) => return planned.map(|planned| (bands, planned)),
+            }
+        }
+    }
+
     /// Number of bands.
     pub fn count(&self) -> usize {
         self.total.div_ceil(self.columns.max(1))
@@ -135,12 +146,45 @@ impl Bands {
 }
 
 impl SolveMemory {
+    /// The memory of a solve with triangles that lie in memory: on the context's kernel, and by parts for columns that
+    /// outgrow every try.
+    pub fn new(ctx: Context, cuts: Vec<TriangleCut>) -> SolveMemory {
+        SolveMemory {
+            ctx,
+            cuts,
+            piece_row_bytes: 0,
+            message_bytes: 0,
+            left: UnsolvedColumns::Parts,
+            together: None,
+            first_tries: FirstTryKernel::Own,
+        }
+    }
+
+    /// The memory of a solve by `substitutions` in one process, which also holds its solution, and of a factor the
+    /// scaled heads and the reciprocals of the pivots.
+    pub fn of_system(
+        ctx: &Context,
+        substitutions: &[Substitution],
+        shape: SystemShape,
+        bits: SolveBits,
+        cuts: Vec<TriangleCut>,
+    ) -> SolveMemory {
+        let order = shape.order;
+        let scaled_bytes = if substitutions.len() > 1 { ScaledRows::bytes(order) } else { 0 };
+        let pivot_bytes = || Matrix::bytes_for(order, 1, bits.working) + 64 * order as u64;
+        let middle_bytes = if substitutions == LDLT { pivot_bytes() } else { 0 };
+        let ctx = ctx.holding(shape.right_bytes(bits.precision)).holding(scaled_bytes).holding(middle_bytes);
+        SolveMemory { first_tries: FirstTryKernel::Suited, ..SolveMemory::new(ctx, cuts) }
+    }
+
     /// The widest bands that fit the context's limit, and the bytes that the whole solve takes with them.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn plan(&self, total: usize) -> Result<(Bands, u64)> {
-        self.widest_within(Bands::widest(total), |bands| self.bytes(self.ctx.memory(), bands.columns))
+        let widest = Bands::widest(total);
+        let (bands, bytes) = widest.fitting(|bands| self.bytes(self.ctx.memory(), bands.columns))?;
+        Ok((Bands { limit_bytes: self.ctx.memory_bytes().map(|_| bytes), ..bands }, bytes))
     }
 
     /// The smallest limit that suffices.
@@ -151,7 +195,7 @@ impl SolveMemory {
         // With a cache of its own, since tables that only a limit requires would stay in the context's cache.
         let apart = SolveMemory { ctx: self.ctx.without_cache(), ..self.clone() };
         let none = self.ctx.memory().within(Some(0));
-        let planned = self.widest_within(Bands::widest(total), |bands| apart.bytes(none, bands.columns));
+        let planned = Bands::widest(total).fitting(|bands| apart.bytes(none, bands.columns));
         least_limit(planned.map(|(_, bytes)| bytes))
     }
 
@@ -176,19 +220,6 @@ impl SolveMemory {
         Ok(Retry { columns: columns.unwrap_or(fewest).max(fewest.min(LEAST_COLUMNS)), limit_bytes })
     }
 
-    fn widest_within(&self, widest: Bands, bytes: impl Fn(&Bands) -> Result<u64>) -> Result<(Bands, u64)> {
-        let mut bands = widest;
-        loop {
-            match (bytes(&bands), bands.narrower()) {
-                (Err(Error::MemoryLimit { .. }), Some(narrower)) => bands = narrower,
-                (needed, _) => {
-                    let limit_bytes = |needed| self.ctx.memory_bytes().map(|_| needed);
-                    return needed.map(|needed| (Bands { limit_bytes: limit_bytes(needed), ..bands }, needed));
-                }
-            }
-        }
-    }
-
     /// Bytes of a solve in bands of `columns` columns, with room for every later try.
     ///
     /// # Errors
@@ -205,9 +236,14 @@ impl SolveMemory {
         }
     }
 
+    /// The largest need of a triangle.
+    fn largest(&self, bytes: impl FnMut(&TriangleCut) -> Result<u64>) -> Result<u64> {
+        self.cuts.iter().map(bytes).fold(Ok(0), larger)
+    }
+
     /// Bytes of the first try on all columns of a band, or of the solve by parts where there is no try.
     fn first_bytes(&self, memory: MemoryBudget, columns: usize) -> Result<u64> {
-        let each = self.cuts.iter().map(|cut| {
+        self.largest(|cut| {
             let beside = memory.holding(cut.right_bytes(columns));
             match cut.first_try_bits {
                 Some(bits) => {
@@ -219,8 +255,7 @@ impl SolveMemory {
                     self.parts_bytes(beside.holding(copied), cut, self.left.untried(columns))
                 }
             }
-        });
-        each.fold(Ok(0), larger)
+        })
     }
 
     /// Bytes without a memory limit, in bands of `columns` columns: of the first try, or of the outermost products of a
@@ -229,7 +264,7 @@ impl SolveMemory {
     /// # Errors
     /// The errors of planning.
     pub fn unlimited_bytes(&self, columns: usize) -> Result<u64> {
-        let each = self.cuts.iter().map(|cut| {
+        self.largest(|cut| {
             let beside = self.ctx.memory().holding(cut.right_bytes(columns));
             match cut.first_try_bits {
                 Some(bits) => self.first_try_bytes(beside.within(None), cut, columns, bits),
@@ -240,8 +275,7 @@ impl SolveMemory {
                     cut.product_bytes(&self.ctx.with_memory(beside), columns, 1)
                 }
             }
-        });
-        each.fold(Ok(0), larger)
+        })
     }
 
     /// Whether a first try on all columns of a band fits the context's limit.
@@ -261,7 +295,7 @@ impl SolveMemory {
 
     /// Bytes while some columns of a band are tried again with the most bits, or solved by parts.
     fn retry_bytes(&self, memory: MemoryBudget, columns: usize, some: usize) -> Result<u64> {
-        let each = self.cuts.iter().map(|cut| {
+        self.largest(|cut| {
             let beside = memory.holding(cut.right_bytes(columns)).holding(cut.right_bytes(some));
             let kept_bytes = self.kept_bytes(memory, columns)?;
             let again = match most_fixed_bits(cut.working_bits) {
@@ -272,31 +306,31 @@ impl SolveMemory {
                 UnsolvedColumns::Stay => again,
                 _ => larger(again, self.parts_bytes(beside, cut, some)),
             }
-        });
-        each.fold(Ok(0), larger)
+        })
     }
 
     /// Bytes of a first try on all columns of a band.
     fn first_try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<u64> {
-        memory
-            .admit(self.try_plan(memory, cut, columns, fixed_bits, self.together, self.first_kernel(columns))?.bytes())
+        let size = self.try_size(cut, columns, fixed_bits, self.together, self.first_kernel(columns));
+        memory.admit(TilePlan::new(&self.ctx, memory, size)?.bytes())
     }
 
     /// Bytes of a later try, for which each rank makes all tiles of the triangle itself.
     fn try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<u64> {
-        memory.admit(self.try_plan(memory, cut, columns, fixed_bits, None, None)?.bytes())
+        let size = self.try_size(cut, columns, fixed_bits, None, None);
+        memory.admit(TilePlan::new(&self.ctx, memory, size)?.bytes())
     }
 
-    fn try_plan(
+    /// The problem of a try on some columns.
+    pub fn try_size(
         &self,
-        memory: MemoryBudget,
         cut: &TriangleCut,
         columns: usize,
         fixed_bits: u32,
         together: Option<NodeShared>,
         kernel: Option<&'static dyn PlaneKernel>,
-    ) -> Result<TilePlan> {
-        let size = TrySize {
+    ) -> TrySize {
+        TrySize {
             order: cut.order,
             columns,
             fixed_bits,
@@ -305,8 +339,7 @@ impl SolveMemory {
             accuracy: cut.accuracy,
             together,
             kernel,
-        };
-        TilePlan::new(&self.ctx, memory, size)
+        }
     }
 
     /// The kernel of all first tries where it is not the context's, in bands of at most `columns` columns: one for all
@@ -336,7 +369,8 @@ impl SolveMemory {
         let Some(cut) = self.cuts.first() else { return Ok(self.ctx.kernel().name()) };
         let Some(bits) = cut.first_try_bits else { return Ok(cut.product_kernel(&self.ctx).name()) };
         let memory = self.ctx.memory().within(bands.limit_bytes);
-        Ok(self.try_plan(memory, cut, bands.columns, bits, self.together, self.first_kernel(bands.columns))?.kernel)
+        let size = self.try_size(cut, bands.columns, bits, self.together, self.first_kernel(bands.columns));
+        Ok(TilePlan::new(&self.ctx, memory, size)?.kernel)
     }
 
     /// The kept memory that the first try of a solve with one triangle uses, without a limit; none where it is solved
@@ -347,7 +381,8 @@ impl SolveMemory {
     pub fn first_needs(&self, columns: usize) -> Result<WorkspaceNeeds> {
         let [cut] = &self.cuts[..] else { return Ok(WorkspaceNeeds::default()) };
         let Some(bits) = cut.first_try_bits else { return Ok(WorkspaceNeeds::default()) };
-        Ok(self.try_plan(self.ctx.memory().within(None), cut, columns, bits, None, self.first_kernel(columns))?.needs())
+        let size = self.try_size(cut, columns, bits, None, self.first_kernel(columns));
+        Ok(TilePlan::new(&self.ctx, self.ctx.memory().within(None), size)?.needs())
     }
 
     fn parts_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize) -> Result<u64> {
@@ -381,14 +416,14 @@ impl SolveMemory {
     /// # Errors
     /// The errors of making the tables of products.
     pub fn held_beside_windows(&self, columns: usize) -> Result<u64> {
-        let each = self.cuts.iter().map(|cut| match cut.first_try_bits {
+        let most = self.largest(|cut| match cut.first_try_bits {
             Some(_) => Ok(cut.right_bytes(columns)),
             None => {
                 let parts = [cut.parts_bytes(columns), cut.choice_bytes(columns), cut.table_bytes(&self.ctx)?];
                 Ok(parts.into_iter().fold(cut.right_bytes(columns), u64::saturating_add))
             }
         });
-        each.fold(Ok(0), larger).map(|most| self.ctx.memory().total(most))
+        most.map(|most| self.ctx.memory().total(most))
     }
 
     /// Bytes of a band held while products by parts run: on all its columns, or on copies of some of them.
@@ -420,15 +455,14 @@ impl SolveMemory {
         if self.left == UnsolvedColumns::Stay || !self.plans_retry(memory, columns) {
             return Ok(0);
         }
-        let each = self.cuts.iter().map(|cut| cut.table_bytes(&self.ctx));
-        each.fold(Ok(0), larger)
+        self.largest(|cut| cut.table_bytes(&self.ctx))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::solve::path::{Method, Path};
+    use crate::ops::solve::problem::{Method, Path};
 
     #[test]
     fn bands_cover_all_columns_and_narrow_until_they_fit() {
@@ -438,16 +472,7 @@ mod tests {
             let plan = |limit| {
                 let cuts = vec![TriangleCut::expected(300, 200, Method::by_norms(path))];
                 let ctx = context(limit).holding(1000);
-                SolveMemory {
-                    ctx,
-                    cuts,
-                    piece_row_bytes: 0,
-                    message_bytes: 0,
-                    left: UnsolvedColumns::Parts,
-                    together: None,
-                    first_tries: FirstTryKernel::Own,
-                }
-                .plan(total)
+                SolveMemory::new(ctx, cuts).plan(total)
             };
             let (bands, most) = plan(None).unwrap();
             assert!(bands.columns <= BAND_COLUMNS);

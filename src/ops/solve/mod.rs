@@ -1,38 +1,23 @@
 //! Linear systems with a symmetric positive definite matrix: by one factorisation, or refined from a cheaper one.
 
 pub(crate) mod band;
-pub(crate) mod blocks;
-mod cholesky;
 pub(crate) mod cut;
 pub mod disk;
 mod dots;
-pub(crate) mod factored;
 mod fixed;
-mod gathered;
 pub(crate) mod ldlt;
 pub(crate) mod memory;
-pub(crate) mod options;
 mod parts;
-pub(crate) mod path;
 mod plan;
 pub(crate) mod problem;
 pub(crate) mod ranks;
 mod refine;
-mod refine_plan;
-pub(crate) mod report;
-mod residual;
-mod room;
 pub(crate) mod run;
-mod scalar;
-mod schedule;
 pub(crate) mod side_by_side;
-pub(crate) mod spaces;
-pub(crate) mod step;
 mod sums;
+pub(crate) mod system;
 mod tiles;
 pub(crate) mod triangle;
-pub(crate) mod triangular;
-mod update;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -40,12 +25,11 @@ use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
 use crate::ops::estimate::optional_estimate;
 use crate::ops::product::report::Outcome;
-pub use path::Path;
 pub use plan::{SolvePlan, plan_solve, plan_trsm};
-pub use refine::RefineReport;
-pub use refine_plan::{RefineOptions, plan_solve_refined};
-pub use report::SolveReport;
+pub use problem::Path;
+pub use refine::{RefineOptions, RefineReport, plan_solve_refined};
 use std::time::Instant;
+pub use system::SolveReport;
 
 /// `A X = B`; see [`solve_with`].
 ///

@@ -2,19 +2,14 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::math::bound::cholesky_solve_guard_bits;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::dots;
-use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
-use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{
-    CHOLESKY, LOWER, ScaledRows, SolveBits, Substitution, SystemShape, triangle_working_bits, working_bits,
-};
-use crate::ops::solve::sums;
+use crate::ops::solve::memory::{Bands, SolveMemory};
+use crate::ops::solve::problem::{CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, solve_bits};
+use crate::ops::solve::{dots, sums};
 use serde::Serialize;
 
 /// How a solve will run: its algorithm, its bands and its bytes.
@@ -76,9 +71,9 @@ pub fn plan_trsm(
     accuracy: Accuracy,
 ) -> Result<SolvePlan> {
     check_sizes(order, columns, precision_bits)?;
-    let working_bits = triangle_working_bits(ctx, precision_bits, order)?;
-    let shape = SolveShape { operation: "trsm", substitutions: LOWER, order, columns, precision_bits, accuracy };
-    shape.plan(ctx, working_bits, 0, 0)
+    let bits = solve_bits(ctx, LOWER, precision_bits, order)?;
+    let shape = SystemShape { order, columns };
+    PlannedSolve { operation: "trsm", substitutions: LOWER, shape, bits, accuracy }.plan(ctx, 0, 0)
 }
 
 /// The plan of [`crate::solve()`] for a matrix of `order` rows and `columns` right-hand sides: the factorisation,
@@ -103,12 +98,13 @@ pub fn plan_solve(
 ) -> Result<SolvePlan> {
     check_sizes(order, columns, precision_bits)?;
     let accuracy = options.accuracy;
-    let working_bits = working_bits(ctx, precision_bits, cholesky_solve_guard_bits(order), order)?;
+    let bits = solve_bits(ctx, CHOLESKY, precision_bits, order)?;
     let unlimited = ctx.with_memory_bytes(None);
     let factorisation = plan_cholesky(&unlimited, order, precision_bits, options)?;
     let factor_bytes = Matrix::bytes_for(order, order, precision_bits);
-    let shape = SolveShape { operation: "solve", substitutions: CHOLESKY, order, columns, precision_bits, accuracy };
-    shape.plan(ctx, working_bits, factorisation.planned_bytes, factor_bytes)
+    let shape = SystemShape { order, columns };
+    let solve = PlannedSolve { operation: "solve", substitutions: CHOLESKY, shape, bits, accuracy };
+    solve.plan(ctx, factorisation.planned_bytes, factor_bytes)
 }
 
 /// Refuses matrices beyond the address space, so that no later arithmetic overflows.
@@ -118,45 +114,27 @@ pub(super) fn check_sizes(order: usize, columns: usize, precision_bits: u32) -> 
 }
 
 /// The planned problem.
-pub(super) struct SolveShape {
+pub(super) struct PlannedSolve {
     pub operation: &'static str,
     pub substitutions: &'static [Substitution],
-    pub order: usize,
-    pub columns: usize,
-    pub precision_bits: u32,
+    pub shape: SystemShape,
+    pub bits: SolveBits,
     pub accuracy: Accuracy,
 }
 
-impl SolveShape {
+impl PlannedSolve {
     /// The plan of a call that takes `factorisation_bytes` first, and holds `held_bytes` of them while it solves.
-    pub fn plan(
-        &self,
-        ctx: &Context,
-        working_bits: u32,
-        factorisation_bytes: u64,
-        held_bytes: u64,
-    ) -> Result<SolvePlan> {
-        let SolveShape { operation, substitutions, order, columns, precision_bits, accuracy } = *self;
+    pub fn plan(&self, ctx: &Context, factorisation_bytes: u64, held_bytes: u64) -> Result<SolvePlan> {
+        let PlannedSolve { operation, substitutions, shape, bits, accuracy } = *self;
+        let SystemShape { order, columns } = shape;
         let method = Method::choose(substitutions, order, columns, accuracy);
-        let path = method.path;
-        let scaled_bytes = if substitutions == CHOLESKY { ScaledRows::bytes(order) } else { 0 };
-        let result_bytes = Matrix::bytes_for(order, columns, precision_bits);
         let holding = ctx.holding(held_bytes);
-        let memory = SolveMemory {
-            ctx: holding.holding(scaled_bytes).holding(result_bytes),
-            cuts: vec![TriangleCut::expected(order, working_bits, method); substitutions.len()],
-            piece_row_bytes: 0,
-            message_bytes: 0,
-            left: UnsolvedColumns::Parts,
-            together: None,
-            first_tries: FirstTryKernel::Suited,
-        };
+        let cuts = vec![TriangleCut::expected(order, bits.working, method); substitutions.len()];
+        let memory = SolveMemory::of_system(&holding, substitutions, shape, bits, cuts);
         // Column by column there are no bands.
-        let (shape, bits) =
-            (SystemShape { order, columns }, SolveBits { precision: precision_bits, working: working_bits });
-        let by_columns = match path {
-            Path::Dots => Some(dots::bytes(ctx, shape, precision_bits)),
-            Path::Sums => Some(sums::bytes(ctx, shape, bits, limbs_for(precision_bits))),
+        let by_columns = match method.path {
+            Path::Dots => Some(dots::bytes(ctx, shape, bits.precision)),
+            Path::Sums => Some(sums::bytes(ctx, shape, bits, limbs_for(bits.precision))),
             Path::Parts | Path::Tiles => None,
         };
         let by_columns = by_columns.map(|bytes| holding.memory().total(bytes));
@@ -179,9 +157,9 @@ impl SolveShape {
             operation,
             order,
             columns,
-            precision_bits,
-            working_bits,
-            path,
+            precision_bits: bits.precision,
+            working_bits: bits.working,
+            path: method.path,
             accuracy,
             kernel,
             threads: ctx.threads(),

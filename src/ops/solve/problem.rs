@@ -1,19 +1,12 @@
-//! The problem of a solve: a list of substitutions, and the scaling of a factor that keeps its rows near 1.
-//!
-//! A solve with a factored symmetric matrix `A = L D L^T` (`D` absent for Cholesky) is Lower, Diagonal, Upper in a
-//! system that powers of two scale to row norms of about 1. With `H` such that `|D| H^-2` lies in `[1/4, 1)` and `S`
-//! the norms of the rows of `L H`, it is `L' D' L'^T z = S^-1 b`, `L' = S^-1 L H`, `D' = D H^-2`, `x = S^-1 z`.
+//! The problem of a solve: a list of substitutions, its shape, its bits, and its method.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::{guard_bits, trsm_guard_bits};
-use crate::math::float::Head;
-use crate::math::pivot::diagonal_exponent;
-use crate::math::scale::column_exponent;
-use crate::matrix::{Diag, Matrix, Uplo};
-use crate::ops::fixed_sum::OwnFloat;
+use crate::math::bound::{cholesky_solve_guard_bits, guard_bits, ldlt_solve_guard_bits, trsm_guard_bits};
+use crate::matrix::Matrix;
 use crate::ops::product::block::maximum_working_bits;
-use crate::ops::solve::triangle::Triangle;
+use crate::ops::product::problem::Accuracy;
+use serde::Serialize;
 
 /// One step of a solve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +61,17 @@ pub(crate) struct SolveBits {
     pub working: u32,
 }
 
+/// Precisions of the operands and the result of a triangular solve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrsmBits {
+    /// Bits of the entries of the triangle.
+    pub triangle: u32,
+    /// Bits of the entries of the right-hand sides.
+    pub right: u32,
+    /// Bits of the entries of the solution.
+    pub solution: u32,
+}
+
 /// The working precision of a solve for results of `precision_bits`, with `guard` guard bits.
 ///
 /// # Errors
@@ -80,80 +84,131 @@ pub(crate) fn working_bits(ctx: &Context, precision_bits: u32, guard: u32, order
     Ok(precision_bits + guard)
 }
 
-/// [`working_bits`] of a solve with one triangle.
+/// The bits of a solve by `substitutions`.
 ///
 /// # Errors
 /// As [`working_bits`].
-pub(crate) fn triangle_working_bits(ctx: &Context, precision_bits: u32, order: usize) -> Result<u32> {
-    working_bits(ctx, precision_bits, trsm_guard_bits(order), order)
+pub(crate) fn solve_bits(
+    ctx: &Context,
+    substitutions: &[Substitution],
+    precision_bits: u32,
+    order: usize,
+) -> Result<SolveBits> {
+    let guard_bits = match substitutions {
+        CHOLESKY => cholesky_solve_guard_bits(order),
+        LDLT => ldlt_solve_guard_bits(order),
+        _ => trsm_guard_bits(order),
+    };
+    Ok(SolveBits { precision: precision_bits, working: working_bits(ctx, precision_bits, guard_bits, order)? })
 }
 
-/// A lower triangular `L H = S L'`: the rows of `L'` have norms in `(1/5, 1]`.
-pub(crate) struct ScaledRows<'a> {
-    factor: &'a Matrix,
-    /// Heads of `L'`, zero above the diagonal.
-    heads: Vec<u64>,
-    /// Row `i` of `S` is `2^exponents[i]`.
-    pub exponents: Vec<i64>,
+/// Most right-hand sides that are solved for one by one: the residues of the factor would cost more.
+const DOTS_COLUMNS: usize = 3;
+
+/// From this many right-hand sides on, and for triangles larger than a block, tiles cost less than parts.
+const TILE_COLUMNS: usize = 8;
+
+/// From this many rows on tiles cost less than sums scalar by scalar, where accuracy is entry by entry. By norms the
+/// bits of earlier versions are kept: there the tiles begin above a block.
+const ENTRYWISE_TILE_ROWS: usize = 8;
+
+/// Rows of the blocks that are solved scalar by scalar.
+pub(crate) const SCALAR_ROWS: usize = 16;
+
+/// How the unknowns of a solve are found, and the accuracy promised for the residual.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Method {
+    pub path: Path,
+    pub accuracy: Accuracy,
 }
 
-impl<'a> ScaledRows<'a> {
-    /// Scales column `j` by `2^columns[j]`, by 1 beyond their end, then the rows; entries above the diagonal are not
-    /// read.
-    pub fn new(factor: &'a Matrix, columns: &[i64]) -> ScaledRows<'a> {
-        let order = factor.rows();
-        let head = |row: usize, col: usize| {
-            let head = factor.get(row, col).head;
-            let exponent = || head.exponent() + columns.get(col).copied().unwrap_or(0);
-            if head.is_zero() { head } else { Head::new(head.is_negative(), exponent()) }
+impl Method {
+    /// The method of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right-hand sides in
+    /// the whole call.
+    pub fn choose(substitutions: &[Substitution], order: usize, total_columns: usize, accuracy: Accuracy) -> Method {
+        let path = match (Path::choose(substitutions, order, total_columns), accuracy) {
+            // Sums below one exponent for all unknowns lose small ones.
+            (Path::Dots, Accuracy::Entrywise) => Path::Sums,
+            (Path::Parts, Accuracy::Entrywise) if total_columns >= TILE_COLUMNS && order >= ENTRYWISE_TILE_ROWS => {
+                Path::Tiles
+            }
+            (path, _) => path,
         };
-        let exponents = (0..order).map(|row| column_exponent((0..=row).map(|col| head(row, col)))).collect::<Vec<_>>();
-        let mut heads = vec![0; order * order];
-        for (col, column) in heads.chunks_mut(order.max(1)).enumerate() {
-            for (row, word) in column.iter_mut().enumerate().skip(col) {
-                let head = head(row, col);
-                if !head.is_zero() {
-                    *word = Head::new(head.is_negative(), head.exponent() - exponents[row]).0;
-                }
+        Method { path, accuracy }
+    }
+
+    /// Whether columns may be solved by parts where the triangle is in a file: entry by entry the bits of a product are
+    /// chosen from all of its block.
+    pub fn by_parts_of_files(&self) -> bool {
+        self.accuracy == Accuracy::Norm
+    }
+
+    /// Unknowns by that path, accurate by norms.
+    pub fn by_norms(path: Path) -> Method {
+        Method { path, accuracy: Accuracy::Norm }
+    }
+}
+
+/// The algorithm of a solve; it determines the bits of the solution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Path {
+    /// One right-hand side after the other, with exact dot products of fixed-point digits.
+    Dots,
+    /// Recursive splitting of the triangle: products off the diagonal blocks, substitution by scalars within them.
+    #[default]
+    Parts,
+    /// One right-hand side after the other, with sums of digits below the largest term of each row.
+    Sums,
+    /// In fixed point on tiles of residues; columns that exceed the range of fixed point are solved by recursive
+    /// splitting.
+    Tiles,
+}
+
+impl Path {
+    /// The path of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right-hand sides in
+    /// the whole call.
+    pub(crate) fn choose(substitutions: &[Substitution], order: usize, total_columns: usize) -> Path {
+        match total_columns {
+            1..=DOTS_COLUMNS if substitutions == CHOLESKY => Path::Dots,
+            TILE_COLUMNS.. if order > SCALAR_ROWS => Path::Tiles,
+            _ => Path::Parts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accuracy_entry_by_entry_takes_tiles_from_fewer_rows_on() {
+        let path =
+            |substitutions, order, columns| Method::choose(substitutions, order, columns, Accuracy::Entrywise).path;
+        for substitutions in [LOWER, CHOLESKY, LDLT] {
+            for (columns, few) in [(1, Path::Sums), (3, Path::Sums), (4, Path::Parts), (7, Path::Parts)] {
+                let few = if substitutions == CHOLESKY { few } else { Path::Parts };
+                assert!([1, 8, 17, 1000].iter().all(|&order| path(substitutions, order, columns) == few));
+            }
+            let paths = [1, 7, 8, 16, 17].map(|order| path(substitutions, order, 8));
+            assert_eq!(paths, [Path::Parts, Path::Parts, Path::Tiles, Path::Tiles, Path::Tiles]);
+        }
+    }
+
+    #[test]
+    fn the_path_depends_on_substitutions_order_and_columns_alone() {
+        let path = |substitutions, order, columns| Path::choose(substitutions, order, columns);
+        for order in [1, 16, 17, 1000] {
+            let many = if order > 16 { Path::Tiles } else { Path::Parts };
+            for (columns, alone, cholesky) in [(0, Path::Parts, Path::Parts), (1, Path::Parts, Path::Dots)] {
+                assert_eq!((path(LOWER, order, columns), path(CHOLESKY, order, columns)), (alone, cholesky));
+                assert_eq!(path(LDLT, order, columns), Path::Parts);
+            }
+            assert_eq!((path(CHOLESKY, order, 3), path(CHOLESKY, order, 4)), (Path::Dots, Path::Parts));
+            for substitutions in [LOWER, CHOLESKY, LDLT] {
+                assert_eq!(path(substitutions, order, 7), Path::Parts);
+                assert_eq!((path(substitutions, order, 8), path(substitutions, order, 5000)), (many, many));
             }
         }
-        ScaledRows { factor, heads, exponents }
     }
-
-    /// `L'`.
-    ///
-    /// # Errors
-    /// [`Error::Singular`] where the diagonal has a zero.
-    pub fn lower(&self) -> Result<Triangle<'_>> {
-        Triangle::new(self.factor.view().with_heads(&self.heads), Uplo::Lower, Diag::NonUnit)
-    }
-
-    /// Its transpose.
-    ///
-    /// # Errors
-    /// As [`ScaledRows::lower`].
-    pub fn upper(&self) -> Result<Triangle<'_>> {
-        Triangle::new(self.factor.view().with_heads(&self.heads).transposed(), Uplo::Upper, Diag::NonUnit)
-    }
-
-    /// Bytes held for a factor of that order.
-    pub fn bytes(order: usize) -> u64 {
-        8 * (order as u64 + 1) * order as u64
-    }
-}
-
-/// For each pivot the `h` with `|d| 2^(-2 h)` in `[1/4, 1)`.
-pub(crate) fn half_exponents(pivots: &Matrix) -> Vec<i64> {
-    (0..pivots.rows()).map(|i| half_exponent(pivots.get(i, 0).head)).collect()
-}
-
-/// The `h` with `|d| 2^(-2 h)` in `[1/4, 1)`.
-pub(crate) fn half_exponent(head: Head) -> i64 {
-    diagonal_exponent(head.exponent())
-}
-
-/// The entries of `D'^-1`.
-pub(crate) fn reciprocals(pivots: &Matrix, halves: &[i64], working_bits: u32) -> Vec<OwnFloat> {
-    let each = halves.iter().enumerate();
-    each.map(|(i, half)| OwnFloat::reciprocal(pivots.get(i, 0), working_bits).shifted(2 * half)).collect()
 }

@@ -11,18 +11,21 @@ use crate::math::float::{FloatRef, Head, round_integer};
 use crate::matrix::{Matrix, MatrixView, MatrixViewMut, check_exponent};
 use crate::ops::columns::each_column;
 use crate::ops::exact_sum::ExactEntry;
-use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::product::block::moved;
-use crate::ops::solve::band::Band;
-use crate::ops::solve::memory::{Bands, SolveMemory};
-use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::step::{SolveStep, multiply_rows};
+use crate::ops::solve::band::{Band, Spaces};
+use crate::ops::solve::cut::{TriangleCut, TrianglePieces};
+use crate::ops::solve::fixed::FixedTriangle;
+use crate::ops::solve::memory::{Bands, SolveMemory, UnsolvedColumns};
+use crate::ops::solve::parts::Parts;
+use crate::ops::solve::problem::{Method, Path};
+use crate::ops::solve::triangle::Triangle;
 use crate::site::{Site, Team};
 use std::ops::Range;
 
 /// A solve, prepared.
 pub(crate) struct Solve<'a> {
-    /// Its context and its memory.
+    /// Its context and its memory, with a cut for each triangle.
     pub memory: SolveMemory,
     /// The ranks that take its steps together.
     pub team: &'a Team,
@@ -30,10 +33,6 @@ pub(crate) struct Solve<'a> {
     pub steps: Vec<SolveStep<'a>>,
     /// Row `i` of the system is scaled by `2^-scale[i]`, and so is that of its unknowns.
     pub scale: Option<&'a [i64]>,
-    /// Rows of the factor.
-    pub order: usize,
-    /// Bits of right-hand sides and unknowns during the solve.
-    pub working_bits: u32,
 }
 
 /// The right-hand sides of a solve.
@@ -91,7 +90,8 @@ impl Solve<'_> {
 
     /// Fills `w` with a band of right-hand sides.
     fn load(&self, right: &Right<'_>, columns: &Range<usize>, w: &mut Matrix) -> Result<()> {
-        w.reshape(self.order, columns.len(), self.working_bits)?;
+        let TriangleCut { order, working_bits, .. } = self.memory.cuts[0];
+        w.reshape(order, columns.len(), working_bits)?;
         load(&self.memory.ctx, &right.b, columns.start, right.alpha.as_ref(), w)?;
         self.scale.map_or(Ok(()), |scale| unscale(&self.memory.ctx, w, scale))
     }
@@ -243,6 +243,101 @@ pub(crate) fn unscale(ctx: &Context, w: &mut Matrix, exponents: &[i64]) -> Resul
         || (),
         |(), mut column| {
             column.shift(0, exponents);
+            Ok(())
+        },
+    )
+}
+
+/// A substitution.
+pub(crate) enum SolveStep<'a> {
+    /// A lower or an upper triangle.
+    Triangle(TriangleSolver<'a>),
+    /// A diagonal, by its reciprocals.
+    Diagonal(Vec<OwnFloat>),
+}
+
+impl SolveStep<'_> {
+    /// How its triangle is cut.
+    pub fn cut(&self) -> Option<TriangleCut> {
+        match self {
+            SolveStep::Triangle(solver) => Some(solver.cut()),
+            SolveStep::Diagonal(_) => None,
+        }
+    }
+}
+
+/// A triangle prepared for solves at one working precision.
+pub(crate) struct TriangleSolver<'a> {
+    cut: TriangleCut,
+    /// The solve in fixed point.
+    fixed: Option<FixedTriangle<'a>>,
+    /// Solves for the remaining columns; without it they stay unsolved.
+    parts: Option<Parts<'a>>,
+}
+
+impl<'a> TriangleSolver<'a> {
+    /// Prepares a triangle in memory.
+    pub fn new(triangle: Triangle<'a>, working_bits: u32, method: Method) -> TriangleSolver<'a> {
+        let Method { path, accuracy } = method;
+        let fixed = (path == Path::Tiles).then(|| FixedTriangle::new(&triangle, working_bits, accuracy));
+        let first_try_bits = fixed.as_ref().and_then(|fixed| fixed.tries().next());
+        let pieces = TrianglePieces::in_memory(accuracy);
+        let cut = TriangleCut { order: triangle.order(), working_bits, first_try_bits, accuracy, pieces };
+        let (uplo, diag) = triangle.kind();
+        TriangleSolver { cut, fixed, parts: Some(Parts { blocks: Box::new(triangle.view()), uplo, diag, cut }) }
+    }
+
+    /// A triangle whose rows or blocks come from elsewhere, in fixed point, by parts, or both.
+    pub fn of_sources(
+        cut: TriangleCut,
+        fixed: Option<FixedTriangle<'a>>,
+        parts: Option<Parts<'a>>,
+    ) -> TriangleSolver<'a> {
+        TriangleSolver { cut, fixed, parts }
+    }
+
+    /// The cut that its memory depends on.
+    pub fn cut(&self) -> TriangleCut {
+        self.cut
+    }
+
+    /// Replaces the right-hand sides `live` in `spaces.w`, of the working precision, by the solutions; returns the
+    /// columns that exceed the range of every try, unchanged. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
+    /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; the errors of the rows.
+    pub fn run(&mut self, band: &Band<'_>, live: Vec<usize>, spaces: &mut Spaces) -> Result<Vec<usize>> {
+        let left = match &mut self.fixed {
+            Some(fixed) => fixed.run(band, &self.cut, live, spaces)?,
+            None => live,
+        };
+        match (&mut self.parts, band.memory.left) {
+            (None, _) => Ok(left),
+            (Some(parts), UnsolvedColumns::SharedParts(_)) => {
+                parts.run_shared(band, &left, spaces).map(|()| Vec::new())
+            }
+            (Some(parts), _) => parts.run(band, left, spaces).map(|()| Vec::new()),
+        }
+    }
+}
+
+/// Row `i` times `factors[i]`, each entry rounded once.
+///
+/// # Errors
+/// [`crate::Error::ExponentRange`] with the place in `w`.
+fn multiply_rows(ctx: &Context, w: &mut Matrix, factors: &[OwnFloat]) -> Result<()> {
+    let precision_bits = w.precision_bits();
+    each_column(
+        ctx,
+        w,
+        || FixedSum::new(precision_bits),
+        |sum, mut column| {
+            for (row, factor) in factors.iter().enumerate() {
+                sum.set(column.get(row), std::iter::empty(), Sign::Plus);
+                column.set(row, |limbs| sum.round_product(factor, limbs));
+                check_exponent(column.get(row).head.exponent(), row, column.index)?;
+            }
             Ok(())
         },
     )

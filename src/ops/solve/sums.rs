@@ -4,10 +4,11 @@
 //! Cholesky factor".
 
 use crate::context::{Context, Progress};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::float::FloatRef;
 use crate::matrix::{Destination, Matrix, MatrixView};
 use crate::ops::columns::each_column;
+use crate::ops::product::block::moved;
 use crate::ops::solve::problem::{SolveBits, SystemShape};
 use crate::ops::solve::run::make_room;
 use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle, room_bytes};
@@ -16,7 +17,8 @@ use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle, room_bytes
 /// Returns the bytes of the call.
 ///
 /// # Errors
-/// [`Error::Singular`], [`Error::ExponentRange`], [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
+/// [`crate::Error::Singular`], [`crate::Error::ExponentRange`], [`crate::Error::MemoryLimit`],
+/// [`crate::Error::Cancelled`], [`crate::Error::OutOfMemory`].
 pub(crate) fn solve_columns(
     ctx: &Context,
     factor: &Matrix,
@@ -38,12 +40,7 @@ pub(crate) fn solve_columns(
             None => middle.insert(Matrix::zeros(order, 1, bits.working)?),
         };
         let index = column.index;
-        let placed = |error| match error {
-            Error::ExponentRange { row, exponent, limit, .. } => {
-                Error::ExponentRange { row, column: index, exponent, limit }
-            }
-            other => other,
-        };
+        let placed = |error| moved(error, 0, index);
         let right = RightSide { b: b.block(0..order, index..index + 1)?, alpha: None };
         lower.substitute(&right, forward, |row, value| middle.set(row, 0, value)).map_err(placed)?;
         let right = RightSide { b: middle.view(), alpha: None };

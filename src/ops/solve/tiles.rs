@@ -47,12 +47,8 @@ pub(crate) struct TrySize {
 
 /// Tiles of one solve. Those of the solution are transposed: their rows are right-hand sides.
 pub(crate) struct TilePlan {
-    /// Rows of the triangle.
-    pub order: usize,
-    /// Right-hand sides.
-    pub columns: usize,
-    /// Bits after the point.
-    pub fixed_bits: u32,
+    /// The problem.
+    pub size: TrySize,
     /// The kernels.
     pub engine: Arc<dyn TileEngine>,
     /// Name of the kernel that they are of.
@@ -63,14 +59,6 @@ pub(crate) struct TilePlan {
     pub right_rows: usize,
     /// Workers.
     pub threads: usize,
-    /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
-    piece_row_bytes: u64,
-    /// Bytes of the messages that bring them.
-    message_bytes: u64,
-    /// Promised accuracy.
-    pub accuracy: Accuracy,
-    /// Ranks of this node, where these make the tiles of the triangle together.
-    pub together: Option<NodeShared>,
     /// The memory that it was planned for.
     memory: MemoryBudget,
 }
@@ -82,7 +70,7 @@ impl TilePlan {
     /// # Errors
     /// The errors of [`Context::tile_engine`].
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
-        let TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, kernel } = size;
+        let TrySize { order, columns, fixed_bits, kernel, .. } = size;
         let threads = workers(ctx, columns);
         // Calls under a limit stay on the context's kernel.
         let (engine, kernel) = match kernel.filter(|_| memory.limit_bytes().is_none()) {
@@ -90,21 +78,7 @@ impl TilePlan {
             None => (ctx.tile_engine_for(fixed_bits, order)?, ctx.tile_kernel(fixed_bits).name()),
         };
         let largest = whole_panels(engine.preferred_rows().min(order));
-        let plan = TilePlan {
-            order,
-            columns,
-            fixed_bits,
-            engine,
-            kernel,
-            tile_rows: largest,
-            right_rows: 0,
-            threads,
-            piece_row_bytes,
-            message_bytes,
-            accuracy,
-            together,
-            memory,
-        };
+        let plan = TilePlan { size, engine, kernel, tile_rows: largest, right_rows: 0, threads, memory };
         let plan = plan.with_tile_rows(largest);
         // Where none fits, the refusal names the least: because of padding and lists the smallest tiles do not always
         // need the least.
@@ -117,7 +91,7 @@ impl TilePlan {
     /// The same with tiles of `tile_rows` rows of the triangle, a multiple of 8.
     pub fn with_tile_rows(self, tile_rows: usize) -> TilePlan {
         // As many right sides for each worker, in tiles of about the same size.
-        let each = self.columns.div_ceil(self.threads).max(1);
+        let each = self.size.columns.div_ceil(self.threads).max(1);
         let right_rows = whole_panels(each.div_ceil(each.div_ceil(tile_rows)));
         TilePlan { tile_rows, right_rows, ..self }
     }
@@ -129,27 +103,27 @@ impl TilePlan {
 
     /// Rows of the triangle in tile row `index`.
     pub fn rows(&self, index: usize) -> Range<usize> {
-        index * self.tile_rows..((index + 1) * self.tile_rows).min(self.order)
+        index * self.tile_rows..((index + 1) * self.tile_rows).min(self.size.order)
     }
 
     /// The columns of some neighbouring tiles of the triangle.
     pub fn cols(&self, tiles: Range<usize>) -> Range<usize> {
-        (tiles.start * self.tile_rows).min(self.order)..(tiles.end * self.tile_rows).min(self.order)
+        (tiles.start * self.tile_rows).min(self.size.order)..(tiles.end * self.tile_rows).min(self.size.order)
     }
 
     /// Tile rows of the triangle.
     pub fn tiles(&self) -> usize {
-        self.order.div_ceil(self.tile_rows)
+        self.size.order.div_ceil(self.tile_rows)
     }
 
     /// Right-hand sides in tile row `index` of the solution.
     pub fn rights(&self, index: usize) -> Range<usize> {
-        index * self.right_rows..((index + 1) * self.right_rows).min(self.columns)
+        index * self.right_rows..((index + 1) * self.right_rows).min(self.size.columns)
     }
 
     /// Tile rows of the solution.
     pub fn strips(&self) -> usize {
-        self.columns.div_ceil(self.right_rows)
+        self.size.columns.div_ceil(self.right_rows)
     }
 
     /// Shape of a tile of the triangle.
@@ -185,7 +159,7 @@ impl TilePlan {
 
     /// Words of the tiles of the largest tile row that this rank makes for itself: none where ranks make them together.
     pub fn own_row_words(&self) -> usize {
-        if self.together.is_some() { 0 } else { self.largest_of_rows(|row| self.row_words(row)) }
+        if self.size.together.is_some() { 0 } else { self.largest_of_rows(|row| self.row_words(row)) }
     }
 
     /// The tiles of a tile row of the triangle from the tile `first` on, as pieces of the window of a node: for each
@@ -198,26 +172,26 @@ impl TilePlan {
     /// Words of the largest tile row that the ranks of a node make together, for any assignment of tiles to ranks.
     pub fn window_words(&self) -> usize {
         let words = |row: usize| self.row_pieces(row, 0, std::iter::once(0..row + 1)).total_words();
-        if self.together.is_some() { self.largest_of_rows(words) } else { 0 }
+        if self.size.together.is_some() { self.largest_of_rows(words) } else { 0 }
     }
 
     /// Most entries of the triangle that the ranks of a node see at a time, where they make its tiles together.
     pub fn most_strip_entries(&self) -> usize {
-        self.tile_rows.min(self.order) * self.order
+        self.tile_rows.min(self.size.order) * self.size.order
     }
 
     /// Bytes of the entries of a tile row, or of this rank's part of the node's entries and of their tiles.
     fn piece_bytes(&self) -> u64 {
-        let Some(NodeShared { ranks, factor_tile, one_node }) = self.together else {
-            return self.tile_rows as u64 * self.piece_row_bytes + self.message_bytes;
+        let Some(NodeShared { ranks, factor_tile, one_node }) = self.size.together else {
+            return self.tile_rows as u64 * self.size.piece_row_bytes + self.size.message_bytes;
         };
-        let entry_bytes = self.piece_row_bytes.div_ceil(self.order.max(1) as u64) as usize;
+        let entry_bytes = self.size.piece_row_bytes.div_ceil(self.size.order.max(1) as u64) as usize;
         let windows = [self.most_strip_entries() * entry_bytes.div_ceil(8), self.window_words()];
         let windows =
             windows.into_iter().map(|words| SharedWindow::bytes_for(words).div_ceil(ranks as u64)).sum::<u64>();
         // A column of the row of tiles, or a row of its transpose, in each tile of the factor that it goes through.
-        let runs = self.order * (self.tile_rows / factor_tile + 2);
-        windows + runs as u64 * overhead::RUN + if one_node { 0 } else { self.message_bytes }
+        let runs = self.size.order * (self.tile_rows / factor_tile + 2);
+        windows + runs as u64 * overhead::RUN + if one_node { 0 } else { self.size.message_bytes }
     }
 
     /// Words of scratch of one worker.
@@ -244,14 +218,15 @@ impl TilePlan {
     /// Bytes of the depths of all unknowns and of a tile row of the triangle, for accuracy entry by entry.
     fn depth_bytes(&self) -> u64 {
         let panels = self.strips() * self.right_rows.div_ceil(PANEL) + self.tile_rows.div_ceil(PANEL);
-        let bytes = (panels as u64).saturating_mul((self.order * size_of::<DepthRow>()) as u64);
-        if self.accuracy == Accuracy::Entrywise { bytes } else { 0 }
+        let bytes = (panels as u64).saturating_mul((self.size.order * size_of::<DepthRow>()) as u64);
+        if self.size.accuracy == Accuracy::Entrywise { bytes } else { 0 }
     }
 
     /// Bytes of everything.
     pub fn bytes(&self) -> u64 {
         let tiles = (self.tiles() * (self.strips() + 1)) as u64;
-        let numbers = self.order as u64 * (100 + u64::from(self.fixed_bits) / 8) + self.columns as u64 * 64;
+        let numbers =
+            self.size.order as u64 * (100 + u64::from(self.size.fixed_bits) / 8) + self.size.columns as u64 * 64;
         let scratch = Buffer::bytes_for(self.scratch_words()) + self.engine.call_bytes(self.tile_rows);
         Buffer::bytes_for(self.solution_words())
             + Buffer::bytes_for(self.own_row_words())

@@ -2,7 +2,7 @@
 
 use crate::common::{Kind, Rng, claims, matrix, seeds};
 use rug::{Float, Integer, Rational};
-use sunzi::eigenvalue::{EigenvalueInterval, EigenvalueOptions, Extreme};
+use sunzi::eigenvalue::{EigenvalueInterval, EigenvalueOptions, Extreme, plan_extreme_eigenvalue};
 use sunzi::eigenvalue::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
 use sunzi::{Context, Error, Matrix, Symmetric, SymmetricMatrix, Uplo};
 
@@ -230,4 +230,27 @@ fn searches_refuse_what_has_no_eigenvalue() {
     assert!(matches!(pencil_eigenvalue(&ctx, &empty, &known, 32), Err(Error::ShapeMismatch { .. })));
     let singular = Matrix::zeros(3, 3, 64).unwrap();
     assert!(matches!(pencil_eigenvalue(&ctx, &singular, &known, 32), Err(Error::Singular { index: 0 })));
+}
+
+/// Of a matrix whose eigenvalues are near its norm a run takes what the plan says, within the limit that it names.
+#[test]
+fn a_plan_holds_what_a_run_takes() {
+    let (order, bits) = (70, 200);
+    let a = SymmetricMatrix::new(Matrix::identity(order, bits).unwrap()).unwrap();
+    let plan = plan_extreme_eigenvalue(&context(1), order, bits).unwrap();
+    assert_eq!((plan.order, plan.precision_bits, plan.factorisation.precision_bits), (order, bits, bits + 64));
+    let found = extreme_eigenvalue_with(&context(1), &a, bits, &EigenvalueOptions::new()).unwrap();
+    assert!(found.report.planned_bytes <= plan.planned_bytes, "{:?} {}", found.report, plan.planned_bytes);
+    let limited = |bytes| Context::builder().threads(1).memory_bytes(bytes).build().unwrap();
+    let Err(Error::MemoryLimit { minimum_bytes, .. }) = plan_extreme_eigenvalue(&limited(1), order, bits) else {
+        panic!("one byte is enough");
+    };
+    assert!(minimum_bytes <= plan.planned_bytes);
+    plan_extreme_eigenvalue(&limited(minimum_bytes), order, bits).unwrap();
+    extreme_eigenvalue_with(&limited(minimum_bytes), &a, bits, &EigenvalueOptions::new()).unwrap();
+    for (order, bits) in [(0, 64), (10, 1), (10, 1 << 30)] {
+        assert!(plan_extreme_eigenvalue(&context(1), order, bits).is_err(), "{order} {bits}");
+    }
+    let most = plan_extreme_eigenvalue(&context(1), usize::MAX, 64);
+    assert!(matches!(most, Err(Error::DimensionOverflow { .. })), "{most:?}");
 }

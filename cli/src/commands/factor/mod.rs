@@ -12,8 +12,11 @@ mod search;
 mod singular;
 mod stages;
 mod steps;
+mod sweep;
 
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
+use crate::commands::observe;
+use crate::files::shown_output;
 use crate::input::Reader;
 use crate::session::{Session, check_output};
 use crate::triangles::FACTORED;
@@ -28,6 +31,7 @@ use sunzi::io::Symmetry;
 use sunzi::report::CholeskyReport;
 use sunzi::{Accuracy, Error, Matrix, Result, SymmetricMatrix, Uplo};
 use sunzi_session::memory::peak_resident_bytes;
+use sunzi_session::report::check_writable;
 use sunzi_session::session::{ROOT, Session as _};
 use sunzi_session::trace::Trace;
 use sunzi_session::units::{counted, describe, format_bytes, format_seconds};
@@ -93,7 +97,7 @@ impl From<Cholesky> for Factoring {
 
 impl From<Solve> for Factoring {
     fn from(Solve { factor, b, refine_from, output, .. }: Solve) -> Factoring {
-        Factoring { factor, task: Task::Solve { b, refine_from_bits: refine_from }, output: Some(output) }
+        Factoring { factor, task: Task::Solve { b, refine_from_bits: refine_from }, output: Some(output.chosen()) }
     }
 }
 
@@ -180,6 +184,8 @@ struct ReadAt {
     decimal_bits: u32,
     /// Whether they are not read once more, however many digits their rounding costs.
     is_last: bool,
+    /// The leading rows of the operands that are kept; `None` for all.
+    leading_rows: Option<usize>,
 }
 
 /// The operands that were read.
@@ -197,14 +203,18 @@ struct FactorInputs {
 
 pub use above_disk::run as run_above_disk;
 pub use needs::usual_range_bits;
+pub use sweep::run as sweep;
 
 /// Runs in this process, or on the ranks that work `together`.
 pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Transport>) -> Result<()> {
     if together.is_none() && config.factor.ranks != RankChoices::default() {
-        let message = "--grid, --broadcast, --policy, --termination, --remote-tiles and --plot require a factorisation \
-                       or solve on several ranks: start them with mpirun, without --condition, --certified, \
+        let message = "--grid, --broadcast, --policy, --termination and --remote-tiles require a factorisation or \
+                       solve on several ranks: start them with mpirun, without --condition, --certified, \
                        --refine-from, --precision auto and, for solve, --log-det";
         return Err(Error::InvalidArgument(message.into()));
+    }
+    if let (None, Some(path)) = (together, &config.factor.plot) {
+        check_plot(config, path)?;
     }
     let world = together.unwrap_or(local::alone());
     let root = world.rank() == ROOT;
@@ -220,6 +230,15 @@ pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Tran
         None => search::compute(session, config, &mut trace)?,
     };
     agree(world, finish(session, config, &computed, trace))
+}
+
+/// Refuses the picture of a factorisation that there is not, or that could not be written.
+fn check_plot(config: &Factoring, path: &Path) -> Result<()> {
+    if let Task::Solve { refine_from_bits: Some(_), .. } = config.task {
+        let message = "--plot draws the tasks of a factorisation, which --refine-from does not report";
+        return Err(Error::InvalidArgument(message.into()));
+    }
+    check_writable(path)
 }
 
 /// The reader of the operands.
@@ -249,9 +268,20 @@ fn read(session: &Session, config: &Factoring, at: ReadAt) -> Result<FactorInput
         }),
         _ => {
             let (precision_bits, bytes) = (reader.precision_bits(), reader.held_bytes());
+            let (a, b) = match at.leading_rows {
+                Some(rows) => leading(&a, b.as_ref(), rows)?,
+                None => (a, b),
+            };
             Ok(FactorInputs { a, b, precision_bits, rounding, is_last: at.is_last, bytes })
         }
     }
+}
+
+/// The first `rows` rows and columns of the matrix, and rows of the right sides.
+fn leading(a: &SymmetricMatrix, b: Option<&Matrix>, rows: usize) -> Result<(SymmetricMatrix, Option<Matrix>)> {
+    let block = |matrix: &Matrix, cols: usize| matrix.view().block(0..rows, 0..cols)?.to_matrix();
+    let a = SymmetricMatrix::from_triangle(block(a.as_matrix(), rows)?, Uplo::Lower)?;
+    Ok((a, b.map(|b| block(b, b.cols())).transpose()?))
 }
 
 /// Writes the result and its report, on the rank that has the result.
@@ -267,6 +297,11 @@ fn finish(session: &mut Session, config: &Factoring, computed: &ComputedFactor, 
     let write = |output: &Output| session.write(output, view, symmetry);
     let ((), write_seconds) = trace.span("write", || config.output.as_ref().map_or(Ok(()), write))?;
     trace.finish(session)?;
+    // Ranks have drawn theirs.
+    let drawn = computed.figures.factorisation.as_ref().filter(|report| report.ranks.is_none());
+    if let (Some(path), Some(report)) = (&config.factor.plot, drawn) {
+        session.write_file(&mut || observe::draw_tasks(report, path))?;
+    }
     let report = FactorReport {
         operation,
         rows: result.rows(),
@@ -289,7 +324,7 @@ fn finish(session: &mut Session, config: &Factoring, computed: &ComputedFactor, 
 
 fn lines(config: &Factoring, computed: &ComputedFactor, report: &FactorReport<'_>, shape: &str) -> String {
     let figures = &computed.figures;
-    let name = config.output.as_ref().map_or("factor, not written".into(), |output| output.path.display().to_string());
+    let name = config.output.as_ref().map_or("factor, not written".into(), |output| shown_output(&output.path));
     let mut lines = vec![format!(
         "{name}: {shape} ({}, {}{}) in {} (files {})",
         figures.kernel,

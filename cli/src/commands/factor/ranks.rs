@@ -46,7 +46,7 @@ pub fn compute(
     world: &dyn Transport,
     trace: &mut Trace,
 ) -> Result<ComputedFactor> {
-    let plot = config.factor.ranks.plot.as_deref().filter(|_| world.rank() == ROOT);
+    let plot = config.factor.plot.as_deref().filter(|_| world.rank() == ROOT);
     agree(world, plot.map_or(Ok(()), check_writable))?;
     let options = agreed(world, TeamOptions::from_environment())?;
     let team = Team::new(world.split(0)?, options)?;
@@ -58,7 +58,7 @@ pub fn compute(
     if config.factor.trace.is_some() {
         observe::add_tasks(trace, world, &own)?;
     }
-    if config.factor.ranks.plot.is_some() {
+    if config.factor.plot.is_some() {
         let drawn = observe::draw(world, &own, plot)?;
         agree(world, drawn)?;
     }
@@ -181,7 +181,7 @@ fn node_budget(engine: &Engine, operands: &TiledOperands, team: &Team) -> Result
 
 /// The choices of the factorisation.
 fn options(config: &Factoring) -> DistCholeskyOptions {
-    let RankChoices { grid, broadcast, policy, termination, remote_tiles, plot } = &config.factor.ranks;
+    let RankChoices { grid, broadcast, policy, termination, remote_tiles } = &config.factor.ranks;
     DistCholeskyOptions::new()
         .tile_rows(config.factor.tile_rows)
         .grid(*grid)
@@ -189,7 +189,7 @@ fn options(config: &Factoring) -> DistCholeskyOptions {
         .termination(termination.unwrap_or_default())
         .policy(*policy)
         .slots(*remote_tiles)
-        .spans(config.factor.trace.is_some() || plot.is_some())
+        .spans(config.factor.trace.is_some() || config.factor.plot.is_some())
         .accuracy(config.factor.accuracy)
 }
 

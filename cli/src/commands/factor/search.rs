@@ -63,7 +63,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
         if check_reach(bits, config.factor.engine.kernel).is_err() {
             break;
         }
-        let at = ReadAt { precision_bits: Some(bits), decimal_bits, is_last: false };
+        let at = ReadAt { precision_bits: Some(bits), decimal_bits, ..ReadAt::default() };
         let computed = at_precision(session, config, at, trace);
         if !std::mem::replace(&mut is_examined, true) {
             refuse_singular(session, config, bits, &computed, digits)?;

@@ -13,7 +13,7 @@ use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::FactorPlan;
 use crate::ops::factor::problem::{FactorProblem, working_bits};
 use crate::ops::factor::tile_work::TileWork;
-use crate::ops::product::forecast::larger_refusal;
+use crate::ops::product::plan::larger_refusal;
 use crate::ops::product::problem::Accuracy;
 use crate::site::Site;
 use crate::site::Team;

@@ -1,11 +1,11 @@
-//! One device during a call: its share of the moduli, its memory, its streams.
+//! One device during a call: its share of the moduli, its memory, its streams; its times, and what it reports of them.
 
-use crate::device::{Device, Event, Pinned, Region, Stream, Streams as Lease};
+use crate::device::{Device, DeviceKind, Event, Pinned, Region, Stream, Streams as Lease, Traffic};
 use crate::error::Result;
 use crate::kernels::device::{DeviceEngine, DeviceTables, Launcher};
 use crate::ops::product::device::stage::float_bytes;
-use crate::ops::product::device::timer::{DeviceSeconds, TimedPart, Timer};
 use crate::plan::{DeviceCut, DeviceInput};
+use serde::Serialize;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -177,9 +177,23 @@ impl Lane {
         self.timer.stop(&*self.device, self.streams.compute)
     }
 
-    /// Device seconds of the call, once everything is done.
-    pub fn seconds(&self) -> Result<DeviceSeconds> {
-        self.timer.finish(&*self.device, self.streams.store)
+    /// What the device did in a call that is done; `before` is its traffic at the start.
+    pub fn report(&self, before: &Traffic) -> Result<DeviceReport> {
+        let description = self.device.description();
+        let seconds = self.timer.finish(&*self.device, self.streams.store)?;
+        Ok(DeviceReport {
+            name: description.name,
+            kind: description.kind,
+            index: description.index,
+            moduli: self.moduli.len(),
+            planes: self.engine.planes(self.moduli.clone()).len(),
+            cut: self.cut,
+            device_bytes: self.bytes,
+            multiply_adds: self.multiply_adds,
+            traffic: self.device.traffic().since(before),
+            seconds,
+            ranks: self.ranks,
+        })
     }
 
     /// A launcher on one of the streams.
@@ -204,4 +218,109 @@ fn shift_region(device: &dyn Device, stream: Stream, count: usize, shifts: &[i64
     let region = region(device, count as u64 * 8)?;
     device.upload(stream, &pinned, 0, &region)?;
     Ok(region)
+}
+
+/// A part of a call whose device time is reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TimedPart {
+    /// Conversion of digits to operand planes.
+    ToResidues,
+    /// Products of planes, with those reductions that do not overlap them.
+    Product,
+    /// Residues to integers.
+    Reconstruct,
+    /// Conversion of integers to big floats.
+    Round,
+}
+
+/// Seconds measured by a device's clock, without copies and scaling, which overlap them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct DeviceSeconds {
+    /// Conversion of digits to operand planes.
+    pub to_residues: f64,
+    /// Products of planes, with those reductions that do not overlap them.
+    pub product: f64,
+    /// Residues to integers.
+    pub reconstruct: f64,
+    /// Conversion of integers to big floats.
+    pub round: f64,
+    /// Time from the first copy to the device to the last copy from it.
+    pub total: f64,
+}
+
+/// Intervals of the compute stream.
+#[derive(Default)]
+struct Timer {
+    open: Option<(TimedPart, Event)>,
+    closed: Vec<(TimedPart, Event, Event)>,
+    first: Option<Event>,
+}
+
+impl Timer {
+    /// Begins with a call, whose first copies run on `stream`.
+    pub fn begin(device: &dyn Device, stream: Stream) -> Result<Timer> {
+        Ok(Timer { first: Some(device.record(stream)?), ..Timer::default() })
+    }
+
+    /// A part begins on the compute stream.
+    pub fn start(&mut self, part: TimedPart, device: &dyn Device, compute: Stream) -> Result<()> {
+        self.open = Some((part, device.record(compute)?));
+        Ok(())
+    }
+
+    /// The part that began last ends.
+    pub fn stop(&mut self, device: &dyn Device, compute: Stream) -> Result<()> {
+        let (part, start) = self.open.take().expect("a part that began");
+        self.closed.push((part, start, device.record(compute)?));
+        Ok(())
+    }
+
+    /// Sums, once everything is done; the last copies run on `stream`.
+    pub fn finish(&self, device: &dyn Device, stream: Stream) -> Result<DeviceSeconds> {
+        let last = device.record(stream)?;
+        device.synchronize(&last)?;
+        let mut seconds = DeviceSeconds::default();
+        if let Some(first) = &self.first {
+            seconds.total = device.seconds_between(first, &last)?;
+        }
+        for (part, start, end) in &self.closed {
+            let sum = match part {
+                TimedPart::ToResidues => &mut seconds.to_residues,
+                TimedPart::Product => &mut seconds.product,
+                TimedPart::Reconstruct => &mut seconds.reconstruct,
+                TimedPart::Round => &mut seconds.round,
+            };
+            *sum += device.seconds_between(start, end)?;
+        }
+        Ok(seconds)
+    }
+}
+
+/// The work of one device in one call.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DeviceReport {
+    /// Name of the device, as given by its maker.
+    pub name: String,
+    /// `cuda`, `soft` or `host`.
+    pub kind: DeviceKind,
+    /// Number of the device among the devices of its kind.
+    pub index: usize,
+    /// Moduli assigned to the device.
+    pub moduli: usize,
+    /// Operand planes assigned to the device.
+    pub planes: usize,
+    /// Columns of a strip, rows of a chunk, moduli of a batch, ...
+    pub cut: DeviceCut,
+    /// Bytes allocated on it.
+    pub device_bytes: u64,
+    /// Multiply-adds of residue planes, including those on padding and outside a triangle.
+    pub multiply_adds: u64,
+    /// Bytes copied to and from the device.
+    pub traffic: Traffic,
+    /// Its own time.
+    pub seconds: DeviceSeconds,
+    /// Number of ranks of the machine that share the device; 1 if only this process uses it.
+    pub ranks: usize,
 }

@@ -3,22 +3,16 @@
 //! Big floats are sent to the devices and back: scaling, residues, products, reconstruction and rounding run there.
 //! Promise: after any failure of a device, the operands are untouched, and the error describes the failure.
 
-mod finish;
 mod lane;
 mod portions;
 mod products;
 mod rank_sum;
 mod rates;
 mod recover;
-mod report;
 mod stage;
-mod timer;
-mod turns;
 
-pub use report::DeviceReport;
-pub(crate) use stage::ResultTarget;
-pub use timer::DeviceSeconds;
-pub(crate) use turns::Owners;
+pub use lane::{DeviceReport, DeviceSeconds};
+pub(crate) use rank_sum::Owners;
 
 use crate::comm::{Reduction, agree, agreed};
 use crate::context::Context;
@@ -26,7 +20,6 @@ use crate::device::{Device, DeviceKind, Event, MemoryShare, Traffic};
 use crate::drive::Meter;
 use crate::error::{Error, Result};
 use crate::kernels::device::{DeviceEngine, DeviceFamily};
-use crate::math::bound::range_check_bits;
 use crate::math::float::limbs_for;
 use crate::matrix::Uplo;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
@@ -37,8 +30,9 @@ use crate::ops::product::device::rank_sum::RankSum;
 use crate::ops::product::device::recover::DeviceRecovery;
 use crate::ops::product::device::stage::EntrySink;
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::problem::{Bits, OperandRows, ProductOperand, ProductProblem};
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::problem::{Bits, OperandRows, ProductOperand, ProductProblem, ProductSize};
+use crate::ops::product::sink::ResultTarget;
+use crate::ops::product::steps::Rounding;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
 use crate::site::{NodeLayout, Site};
 use crate::store::{room_for_threads, start_in};
@@ -69,18 +63,29 @@ pub(crate) struct DeviceRequest {
 }
 
 impl DeviceRequest {
+    /// The request of the product itself, in one process, of operands with the precision of the result.
+    pub fn plain(size: ProductSize, bits: Bits) -> DeviceRequest {
+        DeviceRequest {
+            size,
+            upper: false,
+            plain: true,
+            input_limbs: limbs_for(bits.result),
+            bits,
+            cut: None,
+            exchanged: 0,
+            most_entries: usize::MAX,
+        }
+    }
+
     /// The request of a product in one process.
     pub fn of(problem: &ProductProblem<'_>, bits: Bits) -> DeviceRequest {
         let limbs = |operand: ProductOperand<'_>| operand.view.limbs_per_element();
         DeviceRequest {
-            size: problem.size(),
             upper: problem.uplo == Uplo::Upper,
             plain: problem.epilogue.is_plain(),
             input_limbs: limbs(problem.left).max(limbs(problem.right_operand())),
-            bits,
             cut: problem.hooks.device_cut,
-            exchanged: 0,
-            most_entries: usize::MAX,
+            ..DeviceRequest::plain(problem.size(), bits)
         }
     }
 }
@@ -406,15 +411,11 @@ impl DeviceRun<'_> {
         let (ctx, world) = (site.ctx, site.world());
         let check = ctx.freivalds().then(|| InnerCheck::new(site, self.left, self.right)).transpose()?;
         let uplo = if self.request.upper { Uplo::Upper } else { Uplo::Lower };
+        let (left, right, triangle) = (&self.left, &self.right(), self.request.size.triangle);
         let sink = EntrySink {
             ctx,
-            triangle: self.request.size.triangle.then_some(uplo),
-            left_shifts: self.left.shifts,
-            right_shifts: self.right().shifts,
-            epilogue: self.epilogue,
-            precision_bits: bits.result,
-            largest_bits: ctx.self_check().then(|| range_check_bits(bits.modulus)),
-            check: check.as_ref(),
+            triangle: triangle.then_some(uplo),
+            rounding: Rounding::new(ctx, left, right, &bits, self.epilogue, check.as_ref()),
         };
         for lane in &mut lanes {
             // A lane sends back rounded entries, or integers.
@@ -438,7 +439,7 @@ impl DeviceRun<'_> {
             }
         }
         check.map_or(Ok(()), |check| check.finish(world))?;
-        let reports = lanes.iter().zip(before).map(|(lane, before)| DeviceReport::new(lane, before));
+        let reports = lanes.iter().zip(before).map(|(lane, before)| lane.report(before));
         agreed(world, reports.collect())
     }
 

@@ -9,10 +9,9 @@ use crate::drive::Meter;
 use crate::error::Result;
 use crate::kernels::device::{DeviceDigits, Reduce, ReduceInto, Residues, Scale, ToPlanes};
 use crate::matrix::MatrixView;
-use crate::ops::product::device::lane::{Half, Lane};
+use crate::ops::product::device::lane::{Half, Lane, TimedPart};
 use crate::ops::product::device::portions::CopyPiece;
 use crate::ops::product::device::stage::{float_bytes, gather};
-use crate::ops::product::device::timer::TimedPart;
 use crate::plan::{DEVICE_ALIGN, Strip, pieces};
 use std::ops::Range;
 

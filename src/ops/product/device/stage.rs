@@ -3,14 +3,12 @@
 use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
-use crate::math::float::{Head, bit_length, limbs_for};
-use crate::matrix::{EntryIndex, MAXIMUM_EXPONENT, MatrixView, MatrixViewMut, Uplo};
-use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::exact_sum::ExactEntry;
-use crate::ops::product::combine::Epilogue;
+use crate::math::float::{Head, limbs_for};
+use crate::matrix::{EntryIndex, MAXIMUM_EXPONENT, MatrixView, Uplo};
 use crate::ops::product::device::portions::{CopyPiece, Portion, entries_of};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
-use crate::tile::TileId;
+use crate::ops::product::sink::ResultTarget;
+use crate::ops::product::steps::Rounding;
 use std::ops::Range;
 
 /// Bytes of `entries` heads and as many times `limbs` limbs.
@@ -54,36 +52,8 @@ pub(super) struct EntrySink<'a> {
     pub ctx: &'a Context,
     /// The triangle that is wanted, if only one is.
     pub triangle: Option<Uplo>,
-    pub left_shifts: &'a [i64],
-    pub right_shifts: &'a [i64],
-    pub epilogue: Epilogue<'a>,
-    pub precision_bits: u32,
-    /// Bit length that no product may exceed, where a redundant modulus is held.
-    pub largest_bits: Option<u32>,
-    pub check: Option<&'a InnerCheck>,
-}
-
-/// The result of this process, or of this rank.
-pub(crate) enum ResultTarget<'a> {
-    /// All of it.
-    Whole(MatrixViewMut<'a>),
-    /// The tiles of a rank.
-    Tiles(&'a mut DistMatrix),
-}
-
-impl ResultTarget<'_> {
-    /// The matrix that a piece lies in, and where that begins in the result. A piece lies in one tile of this rank.
-    fn part(&mut self, piece: &CopyPiece) -> (MatrixViewMut<'_>, (usize, usize)) {
-        match self {
-            ResultTarget::Whole(view) => (view.reborrow(), (0, 0)),
-            ResultTarget::Tiles(matrix) => {
-                let map = *matrix.map();
-                let id = TileId { row: piece.rows.start / map.tile_size, col: piece.cols.start / map.tile_size };
-                let tile = matrix.tile_mut(id).expect("a tile of this rank");
-                (tile.view_mut(), (map.row_range(id.row).start, map.col_range(id.col).start))
-            }
-        }
-    }
+    /// The last steps on the product.
+    pub rounding: Rounding<'a>,
 }
 
 /// One column of the result, and where in a copy its entries begin.
@@ -99,7 +69,7 @@ struct ResultColumn<'r> {
 impl EntrySink<'_> {
     /// Whether entries are rounded on the device: only the product is required, and no test needs its integers.
     pub fn rounds_on_device(&self) -> bool {
-        self.epilogue.is_plain() && self.check.is_none()
+        self.rounding.epilogue.is_plain() && self.rounding.check.is_none()
     }
 
     /// The sum of both shifts of each entry of a copy.
@@ -107,8 +77,8 @@ impl EntrySink<'_> {
         for Portion { piece, at, .. } in portions {
             let columns = sums[*at..][..piece.entries()].chunks_exact_mut(piece.rows.len());
             for (col, sums) in piece.cols.clone().zip(columns) {
-                let right = self.right_shifts[col];
-                sums.iter_mut().zip(&self.left_shifts[piece.rows.clone()]).for_each(|(sum, left)| *sum = left + right);
+                let (left, right) = (&self.rounding.left_shifts[piece.rows.clone()], self.rounding.right_shifts[col]);
+                sums.iter_mut().zip(left).for_each(|(sum, left)| *sum = left + right);
             }
         }
     }
@@ -133,7 +103,9 @@ impl EntrySink<'_> {
         work: impl Fn(&mut L, ResultColumn<'_>) -> Result<()> + Send + Sync,
     ) -> Result<()> {
         let Portion { piece, at, .. } = portion;
-        let (view, (first_row, first_col)) = target.part(piece);
+        // A piece lies in one tile of this rank.
+        let first = EntryIndex { row: piece.rows.start, col: piece.cols.start };
+        let (view, EntryIndex { row: first_row, col: first_col }) = target.part(first).expect("a tile of this rank");
         let (count, width) = (first_row + view.rows(), view.limbs_per_element());
         let inside = piece.cols.start.min(first_col + view.cols())..piece.cols.end.min(first_col + view.cols());
         if view.rows() == 0 || inside.is_empty() {
@@ -153,7 +125,7 @@ impl EntrySink<'_> {
 
     /// Copies rounded entries, heads first and then limbs, into the result.
     pub fn store_rounded(&self, portions: &[Portion], bytes: &[u8], target: &mut ResultTarget<'_>) -> Result<()> {
-        let (width, entries) = (limbs_for(self.precision_bits), entries_of(portions));
+        let (width, entries) = (limbs_for(self.rounding.precision_bits), entries_of(portions));
         let words = bytemuck::cast_slice::<u8, u64>(&bytes[..float_bytes(entries, width)]);
         let (heads, limbs) = words.split_at(entries);
         let mut locals = vec![(); self.ctx.threads()];
@@ -170,7 +142,7 @@ impl EntrySink<'_> {
 
     /// The sums that each thread adds to Freivalds' test, where the test is made.
     pub fn row_sums(&self) -> Vec<Option<RowSums>> {
-        (0..self.ctx.threads()).map(|_| self.check.map(InnerCheck::row_sums)).collect()
+        (0..self.ctx.threads()).map(|_| self.rounding.check.map(InnerCheck::row_sums)).collect()
     }
 
     /// Finishes exact integers, each a sign word and `limbs` limbs, into the result, and adds them to the `sums`.
@@ -186,31 +158,18 @@ impl EntrySink<'_> {
         target: &mut ResultTarget<'_>,
     ) -> Result<()> {
         let words = bytemuck::cast_slice::<u8, u64>(&bytes[..float_bytes(entries_of(portions), limbs)]);
-        let width = limbs_for(self.precision_bits);
+        let width = limbs_for(self.rounding.precision_bits);
         let finish = |sums: &mut Option<RowSums>, column: ResultColumn<'_>| {
             let integers = words[column.first * (1 + limbs)..].chunks_exact(1 + limbs);
             let targets = column.heads.iter_mut().zip(column.limbs.chunks_exact_mut(width));
             for ((row, integer), (head, out)) in column.rows.zip(integers).zip(targets) {
                 let (negative, magnitude) = (integer[0] != 0, &integer[1..]);
                 let place = EntryIndex { row, col: column.col };
-                if let (Some(check), Some(sums)) = (self.check, sums.as_mut()) {
-                    check.add(sums, place, negative, magnitude);
-                }
-                self.check_range(magnitude, place)?;
-                let exponent = -(self.left_shifts[row] + self.right_shifts[column.col]);
-                let exact = ExactEntry { negative, magnitude, exponent };
-                *head = self.epilogue.finish(exact, place, self.precision_bits, out)?.0;
+                *head = self.rounding.finish(place, negative, magnitude, sums.as_mut(), out)?;
             }
             Ok(())
         };
         portions.iter().try_for_each(|portion| self.for_columns(portion, target, sums, finish))
-    }
-
-    fn check_range(&self, magnitude: &[u64], EntryIndex { row, col }: EntryIndex) -> Result<()> {
-        match self.largest_bits {
-            Some(bits) if bit_length(magnitude) > u64::from(bits) => Err(Error::SelfCheck { row, column: col }),
-            _ => Ok(()),
-        }
     }
 
     /// The error that a device found while rounding some portions: the first entry out of the proven range, and the

@@ -2,14 +2,12 @@
 //! directory in between.
 //!
 //! The product is that of one process (`product::run`) with operands that are read piece by piece, ahead of their
-//! conversion (`product::streamed`), and a result that is rounded tile by tile. Tiles are published as they are
+//! conversion (`operands`), and a result that is rounded tile by tile. Tiles are published as they are
 //! finished, so a run that was ended continues from them. Source: docs/OUT_OF_CORE.md.
 
+mod operands;
 mod plan;
-mod problem;
 mod run;
-mod scan;
-mod tiles;
 
 pub use plan::OutOfCoreProductPlan;
 
@@ -21,7 +19,7 @@ use crate::ops::product::report::Phases;
 use crate::options::setters;
 use crate::site::{Site, Team};
 use crate::storage::Caching;
-use problem::FileProduct;
+use operands::FileProduct;
 use serde::Serialize;
 use std::path::Path;
 

@@ -1,15 +1,14 @@
 //! The division of memory in an out-of-core product, and the bytes that it reads.
 
 use super::OutOfCoreProductOptions;
-use super::problem::FileProduct;
+use super::operands::FileProduct;
 use crate::context::Context;
 use crate::error::Result;
 use crate::io::{BlockStream, BlockStreamOptions};
 use crate::ops::disk::{LARGEST_TILE, ResultCut};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_above_disk};
-use crate::ops::product::problem::Bits;
-use crate::ops::product::schedule::{ProductSchedule, Side};
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::problem::{Bits, ProductSize};
+use crate::ops::product::run::{ProductSchedule, Side};
 use crate::plan::overhead;
 use crate::plan::{BLOCK, BandPair, BlockGrid, DiskInput, assign, band_pairs, rank_chunk};
 use crate::site::{Site, Team};
@@ -116,26 +115,24 @@ impl FileProduct {
         cut: &ResultCut,
         caching: Caching,
     ) -> Result<(PlannedRun, OutOfCoreProductPlan)> {
-        let ProductSize { rows, cols, triangle, .. } = self.size();
-        let panels = BlockGrid { rows: rows.div_ceil(BLOCK), cols: cols.div_ceil(BLOCK), triangle };
-        let mut most = widest_bands(panels, cut.block_rows / BLOCK, site.team.size());
+        let mut most = widest_bands(self.size().panels(), cut.block_rows / BLOCK, site.team.size());
         let planned = loop {
             let planned = site.agreed(site.of_node(self.plan_in_bands(share, cut, caching, most)))?;
             // All ranks use the same bands, chosen for the rank with the least memory.
-            let own = planned.cutting.cut.band_panels as u64;
+            let own = planned.run.cutting.cut.band_panels as u64;
             let least = site.smallest(own)?;
             if least == site.largest(own)? {
                 break planned;
             }
             most = least as usize;
         };
-        let schedule = of_rank(planned.schedule.clone(), site.team);
+        let schedule = of_rank(planned.run.schedule.clone(), site.team);
         let plan = OutOfCoreProductPlan {
             tile_size: cut.block_rows,
             tiles: cut.blocks().count(),
             scan_bytes: self.scan_bytes(),
-            read_bytes: self.read_bytes(&schedule, planned.cutting.chunks),
-            least_read_bytes: self.read_bytes(&schedule.in_one_batch(), planned.cutting.chunks),
+            read_bytes: self.read_bytes(&schedule, planned.run.cutting.chunks),
+            least_read_bytes: self.read_bytes(&schedule.in_one_batch(), planned.run.cutting.chunks),
             product: planned.plan.clone(),
         };
         Ok((planned, plan))
@@ -155,13 +152,9 @@ impl FileProduct {
         let size = ProductSize { contracted, rows, cols, ..size };
         let tile_bytes = cut.most_bytes(self.precision_bits);
         let request = PlanRequest {
-            operation: self.operation,
-            size,
-            bits,
             result_bytes: self.tile_buffers(ctx) as u64 * IoBuffer::memory_bytes(tile_bytes),
-            cut: None,
             on_cpu: true,
-            is_part: false,
+            ..PlanRequest::new(size, bits)
         };
         let disk = DiskInput {
             piece_bytes: &|panels, rows| self.stream_bytes(panels, rows),

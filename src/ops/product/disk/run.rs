@@ -1,12 +1,11 @@
-//! A product from the headers of its files to its report: missing tiles are made, then the file is written.
+//! A product from the headers of its files to its report: missing tiles are made, then the file is written. Pairs of
+//! bands are rounded into tiles of the result.
 
+use super::operands::{FileProduct, Scanned, StreamedOperands};
 use super::plan::of_rank;
-use super::problem::{FileProduct, Scanned};
-use super::tiles::{PairTiles, is_wanted};
 use super::{OutOfCoreProductOptions, OutOfCoreProductReport, ProductPaths};
-use crate::comm::window::NodeWindow;
 use crate::comm::{Reduction, agree, agreed};
-use crate::context::{Workspace, WorkspaceNeeds};
+use crate::context::Workspace;
 use crate::error::Result;
 use crate::io::BlockStreamStatistics;
 use crate::matrix::Uplo;
@@ -19,12 +18,13 @@ use crate::ops::product::combine::Epilogue;
 use crate::ops::product::plan::PlannedRun;
 use crate::ops::product::problem::{Bits, OperandRows};
 use crate::ops::product::report::Phases;
-use crate::ops::product::run::{ProductRun, RunState};
-use crate::ops::product::space::worker_spaces;
-use crate::ops::product::streamed::StreamedOperands;
-use crate::plan::NodeShape;
+use crate::ops::product::run::{ProductRun, RunMemory, RunPlan};
+use crate::ops::product::sink::{Region, ResultSink, SegmentIter, tile_segments};
+use crate::plan::{BLOCK, BandPair, NodeShape};
 use crate::site::Site;
 use crate::storage::{Caching, Identity};
+use crate::tile::TileId;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
@@ -60,7 +60,7 @@ pub(super) fn run(
     world.all_reduce(Reduction::Sum, &mut threads)?;
     let size = problem.size();
     Ok(OutOfCoreProductReport {
-        operation: problem.operation,
+        operation: size.operation(),
         contracted: size.contracted,
         rows: size.rows,
         cols: size.cols,
@@ -148,22 +148,20 @@ impl DiskProduct<'_> {
     /// Multiplies this rank's pairs of bands, of the pairs with tiles that no rank has yet.
     fn multiply(&self, tiles: &mut StoredResult, disk: &mut DiskUse, made: &mut DiskProductOutcome) -> Result<()> {
         let DiskProduct { problem, planned, bits, scanned, .. } = *self;
-        let PlannedRun { engine, cutting, words, plan, .. } = planned;
+        let PlannedRun { run, plan } = planned;
         if problem.size().is_empty() {
             return Ok(());
         }
-        let wanted = planned.schedule.clone().of_pairs(|pair| is_wanted(tiles, pair));
+        let wanted = run.schedule.clone().of_pairs(|pair| is_wanted(tiles, pair));
         let schedule = of_rank(wanted, self.site.team);
         if schedule.pairs().next().is_none() {
             return Ok(());
         }
         let mut workspace = self.site.ctx.workspace();
-        workspace.trim(self.site.ctx.memory(), &self.needs());
+        workspace.trim(self.site.ctx.memory(), &plan.needs());
         workspace.reserve_workers(plan.threads);
         let Workspace { operands, products, workers, .. } = &mut *workspace;
-        let spaces = worker_spaces(&mut workers[..plan.threads], engine.magnitude_limbs(), words.scratch)?;
-        let operands = NodeWindow::Alone(operands.words(words.operands)?);
-        let products = NodeWindow::Alone(products.words(words.products)?);
+        let cutting = run.cutting;
         let options = problem.stream(cutting.cut.band_panels, cutting.cut.chunk_rows, self.caching);
         let watch = DiskWatch::default();
         watch.opened(&tiles.objects.storage);
@@ -171,24 +169,21 @@ impl DiskProduct<'_> {
         let streamed = StreamedOperands::new(left, right, &schedule, cutting.chunks, options, &watch.read_bytes)?;
         let ctx = &watch.told(self.site.ctx);
         let mut clock = PhaseClock::alone(Instant::now());
-        let shape = NodeShape::alone(problem.size().contracted, plan.threads);
         let run = ProductRun {
             site: Site::one_process(ctx),
-            shape: &shape,
-            engine: &**engine,
-            cutting: *cutting,
-            schedule,
+            shape: &NodeShape::alone(problem.size().contracted, plan.threads),
+            plan: &RunPlan { schedule, ..run.clone() },
             left: OperandRows { blocks: &[], shifts: &scanned.left_shifts },
             right: problem.right.as_ref().map(|_| OperandRows { blocks: &[], shifts: &scanned.right_shifts }),
-            streamed: Some(&streamed),
+            source: Some(&streamed),
             uplo: Uplo::Lower,
             bits,
             epilogue: Epilogue::new(None, None, None),
             owners: None,
             fault: None,
         };
-        let state = &mut RunState { operands, products, spaces, clock: &mut clock };
-        let outcome = run.run(state, &mut PairTiles(tiles));
+        let memory = RunMemory { operands, products, workers: &mut workers[..plan.threads] };
+        let outcome = run.run_alone(memory, &mut clock, &mut PairTiles(tiles));
         let BlockStreamStatistics { read_bytes, read_seconds, wait_seconds } = streamed.statistics();
         disk.read_bytes += read_bytes;
         made.operand_seconds += read_seconds;
@@ -196,15 +191,42 @@ impl DiskProduct<'_> {
         made.phases = Phases::new(&clock, &outcome?);
         Ok(())
     }
+}
 
-    fn needs(&self) -> WorkspaceNeeds {
-        let plan = &self.planned.plan;
-        WorkspaceNeeds {
-            operand_bytes: plan.bytes.operand_window,
-            product_bytes: plan.bytes.product_window,
-            workers: plan.threads,
-            worker_bytes: (plan.bytes.scratch + plan.bytes.integers) / plan.threads.max(1) as u64,
-            planned_bytes: plan.planned_bytes,
+/// The tiles of a pair of bands that no rank has.
+fn missing(tiles: &StoredResult, left: &Range<usize>, right: &Range<usize>, is_triangle: bool) -> Vec<TileId> {
+    let tile_panels = tiles.cut().block_rows / BLOCK;
+    // Panels of a band are whole tiles.
+    let of = |panels: &Range<usize>| panels.start / tile_panels..panels.end.div_ceil(tile_panels);
+    let (rows, cols) = (of(left), of(right));
+    let all = cols.flat_map(|col| rows.clone().map(move |row| TileId { row, col }));
+    all.filter(|tile| (!is_triangle || tile.row >= tile.col) && !tiles.has(*tile)).collect()
+}
+
+/// Whether a pair of bands has a tile that no rank has.
+fn is_wanted(tiles: &StoredResult, pair: &BandPair) -> bool {
+    !missing(tiles, &pair.left, &pair.right, pair.grid.triangle).is_empty()
+}
+
+/// The tiles that pairs of bands are rounded into.
+struct PairTiles<'t>(&'t mut StoredResult);
+
+impl ResultSink for PairTiles<'_> {
+    fn fill(&mut self, region: Region, fill: &mut dyn FnMut(SegmentIter<'_>) -> Result<()>) -> Result<()> {
+        let left = region.first_left..region.first_left + region.grid.rows;
+        let right = region.first_right..region.first_right + region.grid.cols;
+        let tile_blocks = self.0.cut().block_rows / BLOCK;
+        for tile in missing(self.0, &left, &right, region.grid.triangle) {
+            let rows = self.0.cut().block(tile).rows.len();
+            self.0.publish(tile, |heads, limbs| {
+                if region.grid.triangle {
+                    // Entries outside the triangle are 0 in its tiles.
+                    heads.fill(0);
+                    limbs.fill(0);
+                }
+                fill(Box::new(tile_segments(region, tile, tile_blocks, rows, heads, limbs)))
+            })?;
         }
+        Ok(())
     }
 }

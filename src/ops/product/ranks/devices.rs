@@ -13,12 +13,10 @@ use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::clock::PhaseClock;
 use crate::ops::product::combine::Epilogue;
-use crate::ops::product::device::{
-    CutCounts, DevicePlan, DeviceReport, DeviceRequest, DeviceRun, Owners, ResultTarget,
-};
+use crate::ops::product::device::{DevicePlan, DeviceReport, DeviceRequest, DeviceRun, Owners};
 use crate::ops::product::plan::{Plan, TeamPlan};
-use crate::ops::product::problem::{Accuracy, Bits, Hooks, OperandRows};
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::problem::{Bits, Hooks, OperandRows, ProductSize};
+use crate::ops::product::sink::ResultTarget;
 use crate::plan::overhead;
 use crate::plan::{DeviceCut, PlanBytes, even_share};
 use crate::site::{NodeLayout, Site};
@@ -113,32 +111,15 @@ impl DeviceShape {
         threads: usize,
         team: TeamPlan,
     ) -> Plan {
-        let CutCounts { batches, bands, chunks } = devices.cuts();
         Plan {
-            operation: self.size.operation(),
-            contracted: self.size.contracted,
-            rows: self.size.rows,
-            cols: self.size.cols,
-            precision_bits: self.bits.result,
-            working_bits: self.bits.working,
-            kernel: devices.kernel(),
-            threads,
-            primes: devices.moduli(),
-            batches,
-            bands,
-            chunks,
-            bytes,
             planned_bytes,
-            load_max_over_mean: 1.0,
             team: Some(TeamPlan {
                 grid: (self.map.grid.rows, self.map.grid.cols),
                 tile_size: self.map.tile_size,
                 exchange_parts: 1,
                 ..team
             }),
-            devices: devices.describe(),
-            accuracy: Accuracy::Norm,
-            ..Plan::default()
+            ..Plan::on_devices(self.size.operation(), &self.size, &self.bits, devices, threads, bytes)
         }
     }
 }

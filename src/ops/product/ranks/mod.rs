@@ -1,10 +1,8 @@
 //! Products of matrices whose rows lie on many ranks: the verbs, their options, their contract.
 
+mod call;
 mod devices;
-mod finish;
 pub(crate) mod plan;
-mod request;
-mod tiles;
 
 use crate::comm::{Reduction, Said, Say, Transport, agree, check_alike, say_fields};
 use crate::context::Context;
@@ -18,7 +16,7 @@ use crate::ops::product::report::Report;
 use crate::options::setters;
 use crate::site::Team;
 use crate::tile::RankGrid;
-use request::RankProblem;
+use call::RankProblem;
 use rug::Float;
 
 /// Options of a distributed product; the same on all ranks.
@@ -153,8 +151,8 @@ pub fn syrk(
     options: &DistOptions<'_>,
 ) -> Result<DistOutcome> {
     check_addend(team.world(), options.accumulate)?;
-    let problem = RankProblem { operation: "syrk", left: blocks, right: None, precision_bits, options };
-    let outcome = request::run(ctx, team, &problem)?;
+    let problem = RankProblem { left: blocks, right: None, precision_bits, options };
+    let outcome = call::run(ctx, team, &problem)?;
     Ok(DistOutcome { result: outcome.result.into_symmetric()?, ..outcome })
 }
 
@@ -204,8 +202,8 @@ pub fn gemm_rows(
     options: &DistOptions<'_>,
 ) -> Result<DistOutcome> {
     let (left, right) = (blocks.0, Some(blocks.1));
-    let problem = RankProblem { operation: "gemm", left, right, precision_bits, options };
-    request::run(ctx, team, &problem)
+    let problem = RankProblem { left, right, precision_bits, options };
+    call::run(ctx, team, &problem)
 }
 
 /// `C := alpha * op(A) op(B) + beta * C0` for matrices in tiles over the ranks of `team`. Collective.

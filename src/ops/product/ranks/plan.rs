@@ -8,16 +8,13 @@ use crate::math::float::limbs_for;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::product::entrywise::{choice_bytes, possible_range_bits};
-use crate::ops::product::exchange::MESSAGE_WORDS;
-use crate::ops::product::forecast::{ProductPlanOptions, larger_refusal};
+use crate::ops::product::exchange::{MESSAGE_WORDS, Packing};
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::kernel::choose_kernel;
-use crate::ops::product::packing::Packing;
-use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
-use crate::ops::product::problem::{Accuracy, Bits, check_precision};
+use crate::ops::product::path::choose_kernel;
+use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, ProductPlanOptions, TeamPlan, describe, larger_refusal};
+use crate::ops::product::problem::{Accuracy, Bits, ProductSize};
 use crate::ops::product::ranks::devices::{self, DeviceShape};
-use crate::ops::product::schedule::{Cutting, ProductSchedule};
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::run::{Cutting, ProductSchedule, RunPlan};
 use crate::plan::default_tile_size;
 use crate::plan::overhead;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, even_share};
@@ -33,7 +30,6 @@ const MOST_WORKERS: usize = 1 << 16;
 
 /// The ranks that a product runs on, and its problem.
 pub(crate) struct ClusterRequest<'a> {
-    pub operation: &'static str,
     pub size: ProductSize,
     pub bits: Bits,
     /// The ranks of each node.
@@ -63,10 +59,11 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     let contracted = shapes.iter().map(|shape| shape.shape.total_rows()).max().unwrap_or(0).max(1);
     let ranks = shapes.iter().map(|shape| shape.shape.threads.len()).max().unwrap_or(1).max(1);
     ctx.settle(kernel, spec.modulus_bits, request.size.entries() * contracted as f64 / ranks as f64);
-    let cut = choose(ctx, request, &*engine, &shapes, contracted)?;
+    let planner = NodePlanner { ctx, request, engine: &*engine, contracted };
+    let cut = planner.choose(&shapes)?;
     let chunks = contracted.div_ceil(cut.chunk_rows);
-    let (mut plan, slot_panels, parts) = with_input(ctx, request, &*engine, &shapes, contracted, |input| {
-        let plan = describe(kernel, request.operation, &request.size, &request.bits, input, &cut);
+    let (mut plan, slot_panels, parts) = planner.with_input(&shapes, |input| {
+        let plan = describe(kernel, request.size.operation(), &request.size, &request.bits, input, &cut);
         (plan, input.slot_panels(&cut), input.parts(&cut))
     });
     let mut team = describe_team(request);
@@ -74,7 +71,7 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     (plan.planned_bytes, plan.load_max_over_mean) = (0, 0.0);
     let mut words = None;
     for shape in &shapes {
-        let (own_words, node, jobs) = with_input(ctx, request, &*engine, &[*shape], contracted, |input| {
+        let (own_words, node, jobs) = planner.with_input(&[*shape], |input| {
             let jobs = input.jobs(&cut);
             (input.window_words(&cut), describe_node(shape, input, &cut, &jobs), jobs)
         });
@@ -92,10 +89,8 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     plan.team = Some(team);
     let words = words.expect("every node has a shape");
     let cutting = Cutting { cut, chunks, slot_panels };
-    let ProductSize { rows, cols, triangle, .. } = request.size;
-    let panels = BlockGrid { rows: rows.div_ceil(BLOCK), cols: cols.div_ceil(BLOCK), triangle };
-    let schedule = ProductSchedule::new(&cutting, panels, plan.primes).in_parts(parts);
-    Ok(PlannedRun { engine, cutting, schedule, words, plan })
+    let schedule = ProductSchedule::new(&cutting, request.size.panels(), plan.primes).in_parts(parts);
+    Ok(PlannedRun { run: RunPlan { engine, cutting, schedule, words }, plan })
 }
 
 /// Nodes that are alike.
@@ -133,79 +128,80 @@ fn distinct_shapes<'a>(request: &ClusterRequest<'a>) -> Vec<EqualNodes<'a>> {
     shapes
 }
 
-/// The cut whose bytes fit every node: chosen for a node with the largest share of everything and the least memory.
-fn choose(
-    ctx: &Context,
-    request: &ClusterRequest<'_>,
-    engine: &dyn PlaneEngine,
-    shapes: &[EqualNodes<'_>],
+/// What the plans of all nodes share.
+struct NodePlanner<'a> {
+    ctx: &'a Context,
+    request: &'a ClusterRequest<'a>,
+    engine: &'a dyn PlaneEngine,
+    /// Rows of the tallest node.
     contracted: usize,
-) -> Result<Cut> {
-    let limit_bytes = shapes.iter().map(|shape| shape.node_bytes).min().unwrap_or(u64::MAX);
-    with_input(ctx, request, engine, shapes, contracted, |input| match request.cut {
-        Some(cut) => Ok(cut.within(&input.whole())),
-        None => input.choose(limit_bytes).map_err(|minimum_bytes| Error::MemoryLimit { limit_bytes, minimum_bytes }),
-    })
 }
 
-/// Runs `use_input` with the plan input of a node that has at least as much of everything as each of `shapes`.
-fn with_input<R>(
-    ctx: &Context,
-    request: &ClusterRequest<'_>,
-    engine: &dyn PlaneEngine,
-    shapes: &[EqualNodes<'_>],
-    contracted: usize,
-    use_input: impl FnOnce(&PlanInput<'_>) -> R,
-) -> R {
-    let size = &request.size;
-    let most = |of: &dyn Fn(&EqualNodes<'_>) -> u64| shapes.iter().map(of).max().unwrap_or(0);
-    let ranks = most(&|shape| shape.shape.ranks() as u64);
-    let workers = most(&|shape| shape.shape.workers() as u64).max(1);
-    let messages = if request.nodes.len() > 1 { message_buffers(request) as u64 } else { 0 };
-    // A plan counts chunks in rows of the tallest node; the content of a node's window then depends on its ranks.
-    let rows_of = |rows: usize| {
-        let chunks = contracted.div_ceil(rows.max(1));
-        let chunk_rows = |shape: &EqualNodes<'_>| shape.shape.chunk_rows(chunks, 0);
-        shapes.iter().map(chunk_rows).max().unwrap_or(0)
-    };
-    let columns = (size.rows + size.cols) as u64;
-    let primes = engine.moduli().len() as u64;
-    let peers = request.nodes.iter().map(|node| node.ranks() as u64).sum::<u64>();
-    let rank_bytes = overhead::RANK
-        + 8 * 8 * columns // exponents, their largest and their sums on the way to all ranks
-        + overhead::PEER * peers
-        + overhead::NEIGHBOUR * ranks
-        + overhead::NODE_JOB * (primes + workers)
-        + messages * Buffer::bytes_for(MESSAGE_WORDS)
-        + run_bytes(request, primes);
-    let check_bytes = if ctx.freivalds() { most(&|shape| check_bytes(size, shape.shape)) } else { 0 };
-    let list_bytes = (ranks.saturating_mul(rank_bytes))
-        .saturating_add(overhead::PRIME * primes * workers)
-        .saturating_add(check_bytes);
-    let input = PlanInput {
-        contracted,
-        left_panels: size.rows.div_ceil(BLOCK).max(1),
-        right_panels: size.cols.div_ceil(BLOCK).max(1),
-        triangle: size.triangle,
-        primes: engine.moduli().len(),
-        workers: workers as usize,
-        least_workers: shapes.iter().map(|shape| shape.shape.workers()).min().unwrap_or(0).max(1),
-        result_bytes: most(&|shape| shape.result_bytes),
-        table_bytes: ranks * engine.table_bytes(),
-        list_bytes,
-        integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
-        block_words: engine.block_words(),
-        operand_limbs: limbs_for(request.bits.operand.max(1)),
-        panel_words: &|rows| engine.panel_words(rows_of(rows)),
-        scratch_words: &|rows, grid| engine.scratch_words(rows_of(rows), grid),
-        part_scratch_words: &|rows, grid| engine.part_scratch_words(rows_of(rows), grid),
-        call_bytes: &|rows, grid| engine.call_bytes(rows_of(rows), grid),
-        window_bytes: &SharedWindow::bytes_for,
-        scratch_bytes: &Buffer::bytes_for,
-        disk: None,
-        exchanges: request.nodes.len() > 1,
-    };
-    use_input(&input)
+impl NodePlanner<'_> {
+    /// The cut whose bytes fit every node: chosen for a node with the largest share of everything and the least memory.
+    fn choose(&self, shapes: &[EqualNodes<'_>]) -> Result<Cut> {
+        let limit_bytes = shapes.iter().map(|shape| shape.node_bytes).min().unwrap_or(u64::MAX);
+        self.with_input(shapes, |input| match self.request.cut {
+            Some(cut) => Ok(cut.within(&input.whole())),
+            None => {
+                input.choose(limit_bytes).map_err(|minimum_bytes| Error::MemoryLimit { limit_bytes, minimum_bytes })
+            }
+        })
+    }
+
+    /// Runs `use_input` with the plan input of a node that has at least as much of everything as each of `shapes`.
+    fn with_input<R>(&self, shapes: &[EqualNodes<'_>], use_input: impl FnOnce(&PlanInput<'_>) -> R) -> R {
+        let NodePlanner { ctx, request, engine, contracted } = *self;
+        let size = &request.size;
+        let most = |of: &dyn Fn(&EqualNodes<'_>) -> u64| shapes.iter().map(of).max().unwrap_or(0);
+        let ranks = most(&|shape| shape.shape.ranks() as u64);
+        let workers = most(&|shape| shape.shape.workers() as u64).max(1);
+        let messages = if request.nodes.len() > 1 { message_buffers(request) as u64 } else { 0 };
+        // A plan counts chunks in rows of the tallest node; the content of a node's window then depends on its ranks.
+        let rows_of = |rows: usize| {
+            let chunks = contracted.div_ceil(rows.max(1));
+            let chunk_rows = |shape: &EqualNodes<'_>| shape.shape.chunk_rows(chunks, 0);
+            shapes.iter().map(chunk_rows).max().unwrap_or(0)
+        };
+        let columns = (size.rows + size.cols) as u64;
+        let primes = engine.moduli().len() as u64;
+        let peers = request.nodes.iter().map(|node| node.ranks() as u64).sum::<u64>();
+        let rank_bytes = overhead::RANK
+            + 8 * 8 * columns // exponents, their largest and their sums on the way to all ranks
+            + overhead::PEER * peers
+            + overhead::NEIGHBOUR * ranks
+            + overhead::NODE_JOB * (primes + workers)
+            + messages * Buffer::bytes_for(MESSAGE_WORDS)
+            + run_bytes(request, primes);
+        let check_bytes = if ctx.freivalds() { most(&|shape| check_bytes(size, shape.shape)) } else { 0 };
+        let list_bytes = (ranks.saturating_mul(rank_bytes))
+            .saturating_add(overhead::PRIME * primes * workers)
+            .saturating_add(check_bytes);
+        let input = PlanInput {
+            contracted,
+            left_panels: size.rows.div_ceil(BLOCK).max(1),
+            right_panels: size.cols.div_ceil(BLOCK).max(1),
+            triangle: size.triangle,
+            primes: engine.moduli().len(),
+            workers: workers as usize,
+            least_workers: shapes.iter().map(|shape| shape.shape.workers()).min().unwrap_or(0).max(1),
+            result_bytes: most(&|shape| shape.result_bytes),
+            table_bytes: ranks * engine.table_bytes(),
+            list_bytes,
+            integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
+            block_words: engine.block_words(),
+            operand_limbs: limbs_for(request.bits.operand.max(1)),
+            panel_words: &|rows| engine.panel_words(rows_of(rows)),
+            scratch_words: &|rows, grid| engine.scratch_words(rows_of(rows), grid),
+            part_scratch_words: &|rows, grid| engine.part_scratch_words(rows_of(rows), grid),
+            call_bytes: &|rows, grid| engine.call_bytes(rows_of(rows), grid),
+            window_bytes: &SharedWindow::bytes_for,
+            scratch_bytes: &Buffer::bytes_for,
+            disk: None,
+            exchanges: request.nodes.len() > 1,
+        };
+        use_input(&input)
+    }
 }
 
 /// Bytes of Freivalds' test on all ranks of a node: sums over ranks travel in two words each.
@@ -254,10 +250,8 @@ fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[EqualNodes<'_>], engine: &
     if request.nodes.len() == 1 {
         return 0;
     }
-    let (rows, cols) = (request.size.rows.div_ceil(BLOCK), request.size.cols.div_ceil(BLOCK));
-    let grid = BlockGrid { rows, cols, triangle: request.size.triangle };
     let owned = shapes.iter().map(|shape| shape.owned_blocks).min().unwrap_or(0);
-    Packing::new(engine).plane_bits((grid.len() - owned) * engine.block_words()).div_ceil(8)
+    Packing::new(engine).plane_bits((request.size.panels().len() - owned) * engine.block_words()).div_ceil(8)
 }
 
 fn describe_node(shape: &EqualNodes<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &JobList) -> NodePlan {
@@ -452,8 +446,7 @@ impl<'a> Cluster<'a> {
         options: &ProductPlanOptions,
     ) -> Result<Plan> {
         let contracted = size.contracted;
-        check_precision(ctx.maximum_modulus_bits(), precision_bits, contracted)?;
-        size.check(precision_bits)?;
+        size.check(ctx.maximum_modulus_bits(), precision_bits)?;
         let nodes = &self.layout.nodes;
         let ranks = self.layout.node_of.len();
         let shape = |node: &Vec<usize>| NodeShape {
@@ -474,15 +467,13 @@ impl<'a> Cluster<'a> {
             }
             _ => (0, 0),
         };
-        let bits = Bits::scaled(precision_bits, contracted);
-        let bits = if range_bits > 0 { bits.widened(bits.working + range_bits) } else { bits };
+        let bits = Bits::scaled(precision_bits, contracted).with_range(range_bits);
         let map = TileMap { rows: size.rows, cols: size.cols, tile_size, grid, triangle };
         let planned = match ctx.devices().is_empty() || size.is_empty() {
             true => {
                 let (node_bytes, ranks) = (&vec![ctx.memory_bytes().unwrap_or(u64::MAX); nodes.len()], &nodes[..]);
                 let (nodes, cut, chooses) = (&node_shapes[..], None, true);
-                let operation = size.operation();
-                let request = ClusterRequest { operation, size, bits, nodes, ranks, map, node_bytes, cut, chooses };
+                let request = ClusterRequest { size, bits, nodes, ranks, map, node_bytes, cut, chooses };
                 plan_cluster(ctx, &request, self.layout.node_of[self.own_rank]).map(|planned| planned.plan)
             }
             false => self.plan_on_devices(ctx, size, bits, map),

@@ -1,10 +1,13 @@
-//! The blocks of a triangle in a file, in a given order, read ahead while the previous block is in use.
+//! Triangles in files: their blocks in a given order, read ahead while the previous block is in use; their rows for a
+//! solve in fixed point; the exponents of norms of rows and columns, by passes over their heads.
 
 use crate::error::Result;
 use crate::io::{Block, BlockStream, BlockStreamOptions, FileBlock, MatrixFile, StreamedBlock};
 use crate::math::float::{FloatRef, Head, limbs_for};
+use crate::math::scale::{norm_exponent, square_bound};
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
+use crate::ops::solve::fixed::{RowPiece, TriangleRows};
+use crate::ops::solve::triangle::{BlockOrder, TriangleBlocks, backwards, scaled_head};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -52,8 +55,7 @@ impl FileTriangle {
 
     /// The head of an entry of row `row` of the file, scaled.
     fn scaled(&self, row: usize, head: u64) -> u64 {
-        let (value, scale) = (Head(head), self.scale.as_ref().map_or(0, |scale| scale[row]));
-        if value.is_zero() { head } else { Head::new(value.is_negative(), value.exponent() - scale).0 }
+        scaled_head(Head(head), self.scale.as_ref().map_or(0, |scale| -scale[row])).0
     }
 }
 
@@ -87,16 +89,6 @@ impl FileBlocks {
         let pivot_heads = heads.map(|(row, &head)| triangle.scaled(row, head)).collect();
         FileBlocks { triangle, pivot_heads, stream: None, block: None, heads: Vec::new() }
     }
-
-    /// The triangle.
-    pub fn triangle(&self) -> &FileTriangle {
-        &self.triangle
-    }
-
-    /// The pivot of row `row`.
-    pub fn pivot(&self, row: usize) -> FloatRef<'_> {
-        FloatRef { head: Head(self.pivot_heads[row]), limbs: self.triangle.pivots.get(row, 0).limbs }
-    }
 }
 
 impl TriangleBlocks for FileBlocks {
@@ -104,7 +96,7 @@ impl TriangleBlocks for FileBlocks {
         let triangle = self.triangle.clone();
         let buffer_words = most_entries * (1 + triangle.file.limbs());
         let options = BlockStreamOptions { buffers: BLOCKS, buffer_words, forget: triangle.forget };
-        self.finish(); // its buffers count on the memory of the next ones
+        TriangleBlocks::finish(self); // its buffers count on the memory of the next ones
         let places = order.map(move |block| FileBlock { file: triangle.file.clone(), block: triangle.place(block) });
         self.stream = Some(BlockStream::counting(options, places, self.triangle.read_bytes.clone())?);
         Ok(())
@@ -139,5 +131,89 @@ impl TriangleBlocks for FileBlocks {
 
     fn finish(&mut self) {
         (self.block, self.stream, self.heads) = (None, None, Vec::new());
+    }
+}
+
+/// The rows of a triangle. Those of an upper one come from the last to the first, reversed, so that it is lower.
+impl TriangleRows for FileBlocks {
+    fn pivot(&self, row: usize) -> FloatRef<'_> {
+        let row = if self.triangle.reversed { self.triangle.order() - 1 - row } else { row };
+        FloatRef { head: Head(self.pivot_heads[row]), limbs: self.triangle.pivots.get(row, 0).limbs }
+    }
+
+    fn begin(&mut self, piece_rows: usize) -> Result<()> {
+        let triangle = self.triangle.clone();
+        let order = triangle.order();
+        let pieces = (0..order).step_by(piece_rows.max(1));
+        let blocks = pieces.map(move |start| triangle.block_of_rows(&(start..(start + piece_rows).min(order))));
+        TriangleBlocks::begin(self, Box::new(blocks), piece_rows.min(order) * order)
+    }
+
+    fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>> {
+        let (block, reversed) = (self.triangle.block_of_rows(&rows), self.triangle.reversed);
+        let view = self.block(&block)?;
+        let view = if reversed { backwards(view) } else { view };
+        Ok(RowPiece { view, first: rows.start, first_col: 0 })
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        TriangleBlocks::finish(self);
+        Ok(())
+    }
+}
+
+/// Norms of lines: first the largest entry of each is found, then the squares are summed.
+pub(super) struct LineNorms {
+    largest: Vec<Option<i64>>,
+    sums: Vec<u128>,
+}
+
+impl LineNorms {
+    /// For `lines` lines, before any entry is read.
+    pub fn new(lines: usize) -> LineNorms {
+        LineNorms { largest: vec![None; lines], sums: vec![0; lines] }
+    }
+
+    /// An entry of a line in the first pass.
+    pub fn see(&mut self, line: usize, head: Head) {
+        if !head.is_zero() {
+            let largest = &mut self.largest[line];
+            *largest = Some(largest.map_or(head.exponent(), |largest| largest.max(head.exponent())));
+        }
+    }
+
+    /// The same entry in the second pass.
+    pub fn add(&mut self, line: usize, head: Head) {
+        if let Some(largest) = self.largest[line].filter(|_| !head.is_zero()) {
+            self.sums[line] += u128::from(square_bound(head, largest));
+        }
+    }
+
+    /// The exponents, as [`crate::math::scale::column_exponent`] has them.
+    pub fn exponents(&self) -> Vec<i64> {
+        let each = self.largest.iter().zip(&self.sums);
+        each.map(|(largest, &sum)| largest.map_or(0, |largest| norm_exponent(sum, largest))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::scale::column_exponent;
+
+    #[test]
+    fn exponents_are_those_of_whole_lines() {
+        let lines: [&[i64]; 4] = [&[], &[3], &[1, -4, 700, 698, 0], &[-20; 300]];
+        let heads =
+            |line: &[i64]| line.iter().map(|&exponent| Head::new(exponent % 2 == 0, exponent)).collect::<Vec<_>>();
+        let mut norms = LineNorms::new(lines.len());
+        for pass in 0..2 {
+            for (at, line) in lines.iter().enumerate() {
+                for head in heads(line).into_iter().chain([Head::ZERO]) {
+                    if pass == 0 { norms.see(at, head) } else { norms.add(at, head) }
+                }
+            }
+        }
+        assert_eq!(norms.exponents(), lines.map(|line| column_exponent(heads(line).into_iter())));
     }
 }

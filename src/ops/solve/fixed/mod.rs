@@ -6,26 +6,24 @@
 //! the precision. Proof: docs/ALGORITHM.md, "Solves in fixed point".
 
 mod check;
-mod makers;
-mod rows;
 mod run;
 mod together;
 
+use crate::comm::window::{Shown, WindowPieces};
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernels::PlaneKernel;
+use crate::math::float::FloatRef;
 use crate::math::pivot::round_shift;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, MatrixView};
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::band::{Band, gather, scatter, with_column};
+use crate::ops::solve::band::{Band, Spaces, gather, scatter, with_column, within_reach};
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::Retry;
-use crate::ops::solve::room::within_reach;
-use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::tiles::{NodeShared, TilePlan, TrySize, first_bits, piece_rows, tries};
-use crate::ops::solve::triangle::Triangle;
-pub(crate) use rows::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
+use crate::ops::solve::tiles::{TilePlan, TrySize, first_bits, piece_rows, tries};
+use crate::ops::solve::triangle::{Triangle, backwards};
+use crate::site::Team;
 use rug::Integer;
+use std::ops::Range;
 
 /// A triangle as a lower one, its unknowns in the order in which they are found.
 pub(crate) struct LowerForm {
@@ -82,8 +80,7 @@ impl<'a> FixedTriangle<'a> {
     /// A triangle in memory, for unknowns of `working_bits` bits; it is reversed if needed so that it is lower.
     pub fn new(triangle: &Triangle<'a>, working_bits: u32, accuracy: Accuracy) -> FixedTriangle<'a> {
         let reversed = !triangle.is_lower();
-        let view = triangle.view();
-        let lower = if reversed { view.reversed_rows().transposed().reversed_rows().transposed() } else { view };
+        let lower = if reversed { backwards(triangle.view()) } else { triangle.view() };
         let mut exponents = triangle.row_exponents(&(0..triangle.order()));
         if reversed {
             exponents.reverse();
@@ -152,7 +149,8 @@ impl<'a> FixedTriangle<'a> {
             for round in 0..rounds as usize {
                 let end = left.len().min((round + 1) * most);
                 let some = &left[end.min(round * most)..end];
-                rest.extend(self.attempt(band, cut, Try { fixed_bits, retry, some, together, kernel }, spaces)?);
+                let size = band.memory.try_size(cut, some.len(), fixed_bits, together, kernel);
+                rest.extend(self.attempt(band, cut, size, retry, some, spaces)?);
             }
             left = rest;
             if retry.is_some() {
@@ -162,19 +160,18 @@ impl<'a> FixedTriangle<'a> {
         Ok(left)
     }
 
-    /// One try on some columns; returns the columns that outgrow it. Collective.
+    /// One try on some columns, in place on all columns of a band, or on copies within the limits of `retry`; returns
+    /// the columns that outgrow it. Collective.
     fn attempt(
         &mut self,
         band: &Band<'_>,
         cut: &TriangleCut,
-        attempt: Try<'_>,
+        size: TrySize,
+        retry: Option<Retry>,
+        some: &[usize],
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
-        let Try { fixed_bits, retry, some, together, kernel } = attempt;
-        let (ctx, memory, site) = (band.ctx(), band.memory, band.site());
-        let (piece_row_bytes, message_bytes) = (memory.piece_row_bytes, memory.message_bytes);
-        let (order, columns, accuracy) = (self.fixed.order(), some.len(), self.fixed.accuracy);
-        let size = TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, kernel };
+        let (ctx, memory, site, together) = (band.ctx(), band.memory, band.site(), size.together);
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(band.limit_bytes, |retry| Some(retry.limit_bytes));
         if retry.is_some() {
@@ -233,16 +230,107 @@ fn plan_try(ctx: &Context, planned_bytes: Option<u64>, held_bytes: u64, size: Tr
     within_reach(planned_bytes, ctx.memory_bytes(), |bytes| TilePlan::new(ctx, memory(bytes), size))
 }
 
-/// A try on some columns.
-struct Try<'a> {
-    fixed_bits: u32,
-    /// Limits of a try after the first one, which runs in place on all columns of a band.
-    retry: Option<Retry>,
-    some: &'a [usize],
-    /// Ranks of this node, where they make the tiles of the triangle together.
-    together: Option<NodeShared>,
-    /// Another kernel than the context's, in a first try.
-    kernel: Option<&'static dyn PlaneKernel>,
+/// A lower triangle, row by row.
+pub(crate) trait TriangleRows {
+    /// The pivot of row `row`; not used where the diagonal is ones.
+    fn pivot(&self, row: usize) -> FloatRef<'_>;
+
+    /// Begins a pass over the rows, in pieces of `_piece_rows` rows. Collective where the rows come from ranks.
+    ///
+    /// # Errors
+    /// The errors of the source that brings the rows.
+    fn begin(&mut self, _piece_rows: usize) -> Result<()> {
+        Ok(())
+    }
+
+    /// The rows `rows`, at least as far as their diagonal. Called from the first row to the last.
+    ///
+    /// # Errors
+    /// The errors of the source that brings the rows.
+    fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>>;
+
+    /// Ends the pass, whether or not all rows were read. Collective where the rows come from ranks.
+    ///
+    /// # Errors
+    /// The errors of the source that brings the rows.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The same rows for ranks that make the tiles of a row together; `None` where there is one rank.
+    fn together(&mut self) -> Option<&mut dyn SharedRows> {
+        None
+    }
+}
+
+/// A lower triangle, row by row, whose tiles the ranks of each node make together: all of a node read the entries of a
+/// row of tiles in one window, write its tiles into another, and publish each to the others when it is finished.
+pub(crate) trait SharedRows {
+    /// The team: all ranks, and their nodes.
+    fn team(&self) -> &Team;
+
+    /// Begins a pass over the rows, in pieces of at most `piece_entries` entries, with tiles of `tile_words` words in
+    /// all. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`]; on every rank.
+    fn begin(&mut self, piece_entries: usize, tile_words: usize) -> Result<()>;
+
+    /// Brings some rows to each node, from a column on up to the diagonal; entries from another node arrive at the rank
+    /// whose columns `cols(rank)` contain them. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    fn share(&mut self, from: RowsFrom<'_>, cols: &dyn Fn(usize) -> Range<usize>) -> Result<()>;
+
+    /// The rows brought last, and the tiles to make from them, once no rank works on those of another row. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    fn making<'a>(&'a mut self, tiles: &'a WindowPieces) -> Result<Making<'a>>;
+
+    /// The pass is over. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    fn end(&mut self) -> Result<()>;
+}
+
+/// A row of tiles on its way from entries to residues.
+pub(crate) struct Making<'a> {
+    /// The entries.
+    pub piece: RowPiece<'a>,
+    /// The tiles that this rank makes, in order.
+    pub own: Vec<&'a mut [u64]>,
+    /// Publishes this rank's tiles and finds those of the other ranks of the node.
+    pub shown: Shown<'a>,
+}
+
+/// Rows of a triangle from a column on.
+#[derive(Clone, Copy)]
+pub(crate) struct RowsFrom<'a> {
+    pub rows: &'a Range<usize>,
+    pub first_col: usize,
+}
+
+/// Some rows of a triangle.
+pub(crate) struct RowPiece<'a> {
+    /// Their entries; nothing above the diagonal is read.
+    pub view: MatrixView<'a>,
+    /// The row of the triangle that is the first of the view.
+    pub first: usize,
+    /// The column of the triangle that is the first of the view.
+    pub first_col: usize,
+}
+
+impl TriangleRows for MatrixView<'_> {
+    fn pivot(&self, row: usize) -> FloatRef<'_> {
+        self.get(row, row)
+    }
+
+    fn rows(&mut self, _rows: Range<usize>) -> Result<RowPiece<'_>> {
+        Ok(RowPiece { view: *self, first: 0, first_col: 0 })
+    }
 }
 
 #[cfg(test)]
@@ -250,10 +338,9 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::kernels;
-    use crate::matrix::{Diag, MAXIMUM_EXPONENT, MatrixView, Uplo};
+    use crate::matrix::{Diag, MAXIMUM_EXPONENT, Uplo};
     use crate::ops::solve::cut::TrianglePieces;
-    use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
-    use crate::site::Team;
+    use crate::ops::solve::memory::{SolveMemory, UnsolvedColumns};
 
     const ORDER: usize = 80;
 
@@ -276,24 +363,8 @@ mod tests {
         let first_try_bits = fixed.tries().next();
         let (accuracy, pieces) = (Accuracy::Norm, TrianglePieces::WHOLE);
         let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits, accuracy, pieces };
-        let memory = SolveMemory {
-            ctx: ctx.clone(),
-            cuts: vec![cut],
-            piece_row_bytes: 0,
-            message_bytes: 0,
-            left: UnsolvedColumns::Stay,
-            together: None,
-            first_tries: FirstTryKernel::Own,
-        };
-        let band = Band {
-            memory: &memory,
-            team: Team::one_process(),
-            columns: 9,
-            limit_bytes: None,
-            first_column: 0,
-            first_row: 0,
-            transposed: false,
-        };
+        let memory = SolveMemory { left: UnsolvedColumns::Stay, ..SolveMemory::new(ctx.clone(), vec![cut]) };
+        let band = Band::first(&memory, 9, None);
         let empty = || Matrix::zeros(0, 0, 2).unwrap();
         let mut spaces = Spaces { w: std::mem::replace(w, empty()), result: empty(), again: empty() };
         let left = fixed.run(&band, &cut, (0..9).collect(), &mut spaces);

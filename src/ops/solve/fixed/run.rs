@@ -112,14 +112,14 @@ pub fn run(
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
     let taken = take_memory(plan, workspace);
-    let ((words, row_words), mut scratch) = match rows.together().filter(|_| plan.together.is_some()) {
+    let ((words, row_words), mut scratch) = match rows.together().filter(|_| plan.size.together.is_some()) {
         Some(rows) => agreed(rows.team().world(), taken)?,
         None => taken?,
     };
     let run = FixedRun::new(fixed, &**rows, plan, w, first);
     let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
     let mut strips = run.strips(words);
-    let solved = match rows.together().filter(|_| plan.together.is_some()) {
+    let solved = match rows.together().filter(|_| plan.size.together.is_some()) {
         Some(rows) => run.solve_together(&meter, rows, &mut strips, &mut scratch),
         None => run.solve(&meter, &mut **rows, &mut strips, row_words, &mut scratch),
     };
@@ -155,9 +155,9 @@ impl<'a> FixedRun<'a> {
         w: &'a Matrix,
         first: usize,
     ) -> FixedRun<'a> {
-        let bits = i64::from(plan.fixed_bits);
+        let bits = i64::from(plan.size.fixed_bits);
         let right = if fixed.form.reversed { w.view().reversed_rows() } else { w.view() }.transposed();
-        let extra_bits = plan.fixed_bits - fixed.working_bits;
+        let extra_bits = plan.size.fixed_bits - fixed.working_bits;
         // Entry by entry, half of the bits are for rows far below the largest unknown.
         let growth_bits = if fixed.accuracy == Accuracy::Entrywise { extra_bits / 2 } else { extra_bits };
         let spare = i64::from(growth_bits) - i64::from(TRSM_FIXED_SPARE_BITS);
@@ -172,10 +172,10 @@ impl<'a> FixedRun<'a> {
             plan,
             engine: &*plan.engine,
             right,
-            pivots: fixed.pivots(rows, plan.fixed_bits),
+            pivots: fixed.pivots(rows, plan.size.fixed_bits),
             triangle_shifts: (
                 fixed.form.exponents.iter().map(|exponent| bits - exponent).collect(),
-                vec![0; plan.order],
+                vec![0; plan.size.order],
             ),
             right_shifts: (
                 exponents.iter().map(|exponent| 2 * bits - exponent).collect(),
@@ -191,7 +191,7 @@ impl<'a> FixedRun<'a> {
     fn strips<'w>(&self, mut words: &'w mut [u64]) -> Vec<RightSideStrip<'w>> {
         let plan = self.plan;
         // An entry of B is 1 at most, and so is the sum of squares of a row that is not rejected.
-        let one = RowWeight::new(&(Integer::from(1) << (2 * plan.fixed_bits)), plan.fixed_bits);
+        let one = RowWeight::new(&(Integer::from(1) << (2 * plan.size.fixed_bits)), plan.size.fixed_bits);
         let mut strips = Vec::with_capacity(plan.strips());
         for index in 0..plan.strips() {
             let mut tiles = Vec::with_capacity(plan.tiles());
@@ -201,7 +201,7 @@ impl<'a> FixedRun<'a> {
                 words = rest;
             }
             let rights = plan.rights(index).len();
-            let depths = self.is_entrywise().then(|| UnknownDepths::new(plan.order, rights));
+            let depths = self.is_entrywise().then(|| UnknownDepths::new(plan.size.order, rights));
             strips.push(RightSideStrip { index, tiles, weights: vec![one; rights], depths });
         }
         strips
@@ -261,7 +261,7 @@ impl<'a> FixedRun<'a> {
     pub fn busiest_panels(&self) -> usize {
         let (strips, each) = (self.plan.strips(), self.step_strip_count());
         let turns = strips.div_ceil(each).div_ceil(self.plan.threads);
-        (turns * each * self.plan.right_rows.div_ceil(PANEL_ROWS)).min(self.plan.columns.div_ceil(PANEL_ROWS))
+        (turns * each * self.plan.right_rows.div_ceil(PANEL_ROWS)).min(self.plan.size.columns.div_ceil(PANEL_ROWS))
     }
 
     fn is_entrywise(&self) -> bool {
@@ -362,7 +362,7 @@ impl<'a> FixedRun<'a> {
             engine.solve(SolveTile { shape, words: &mut *words, weights: &mut *weights }, diagonal, scratch);
             if let (Some(unknowns), Some(depths)) = (unknowns, row_tiles.depths()) {
                 self.take_depths(shape, words, plan.rows(row), unknowns, scratch);
-                let deepest = trsm_fixed_depth(self.extra_bits, plan.order);
+                let deepest = trsm_fixed_depth(self.extra_bits, plan.size.order);
                 unknowns.reject(depths, deepest, &self.right, plan.rights(strip).start, weights);
             }
         }
@@ -414,7 +414,7 @@ impl<'a> FixedRun<'a> {
         for (col, row) in rows.enumerate() {
             for panel in 0..shape.panels() {
                 self.engine.entries(shape, words, PanelColumn { panel, col }, magnitudes);
-                depths.set(row, panel * PANEL_ROWS, magnitudes, self.plan.fixed_bits);
+                depths.set(row, panel * PANEL_ROWS, magnitudes, self.plan.size.fixed_bits);
             }
         }
     }
@@ -478,7 +478,7 @@ impl ResultColumns<'_> {
                 let row = if fixed.form.reversed { rows - 1 - unknown } else { unknown };
                 for &lane in &live {
                     let magnitude = &magnitudes[lane * each..][..each];
-                    let exponent = exponents[lane] - i64::from(plan.fixed_bits);
+                    let exponent = exponents[lane] - i64::from(plan.size.fixed_bits);
                     let at = lane * rows + row;
                     let out = &mut limbs[at * width..][..width];
                     let head = round_integer(signs >> lane & 1 == 1, magnitude, exponent, fixed.working_bits, out);
@@ -492,5 +492,108 @@ impl ResultColumns<'_> {
 }
 
 #[cfg(test)]
-#[path = "run_tests.rs"]
-mod tests;
+mod tests {
+    //! Tiles of the triangle that are finished late, and in any order, as those are that other ranks make.
+
+    use super::*;
+    use crate::kernels;
+    use crate::matrix::{Diag, Uplo};
+    use crate::ops::solve::tiles::TrySize;
+    use crate::ops::solve::triangle::Triangle;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const ORDER: usize = 88;
+    const COLUMNS: usize = 20;
+
+    /// A row of tiles each of which is found only after some failed attempts.
+    struct LateRow<'a> {
+        row: LoadedRow<'a>,
+        in_vain: Vec<AtomicUsize>,
+    }
+
+    impl RowTiles for LateRow<'_> {
+        fn before(&self, col: usize) -> Option<&[u64]> {
+            let left = self.in_vain[col].fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+            left.err().and_then(|_| self.row.before(col))
+        }
+
+        fn diagonal(&self) -> DiagonalTile<'_> {
+            self.row.diagonal()
+        }
+
+        fn depths(&self) -> Option<&RowDepths> {
+            self.row.depths()
+        }
+    }
+
+    /// A lower triangle with a large diagonal, and right sides.
+    fn system() -> [Matrix; 2] {
+        let mut state = 9u64;
+        let mut entry = move || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+        };
+        let [mut t, mut b] = [ORDER, COLUMNS].map(|cols| Matrix::zeros(ORDER, cols, 100).unwrap());
+        for row in 0..ORDER {
+            (0..row).for_each(|col| t.set_f64(row, col, entry() / 8.0).unwrap());
+            t.set_f64(row, row, 1.0).unwrap();
+            (0..COLUMNS).for_each(|col| b.set_f64(row, col, entry()).unwrap());
+        }
+        [t, b]
+    }
+
+    /// The unknowns, where the tile in column `col` of row `row` is found only after `late(row, col)` failed attempts.
+    fn solved(ctx: &Context, accuracy: Accuracy, late: impl Fn(usize, usize) -> usize) -> Matrix {
+        let [t, mut w] = system();
+        let triangle = Triangle::new(t.view(), Uplo::Lower, Diag::NonUnit).unwrap();
+        let triangle = FixedTriangle::new(&triangle, 100, accuracy);
+        let size = TrySize {
+            order: ORDER,
+            columns: COLUMNS,
+            fixed_bits: triangle.tries().next().unwrap(),
+            piece_row_bytes: 0,
+            message_bytes: 0,
+            accuracy,
+            together: None,
+            kernel: None,
+        };
+        let FixedTriangle { fixed, mut rows } = triangle;
+        let plan = TilePlan::new(ctx, ctx.memory(), size).unwrap().with_tile_rows(16);
+        let mut workspace = ctx.workspace();
+        let ((words, row_words), mut scratch) = take_memory(&plan, &mut workspace).unwrap();
+        let run = FixedRun::new(&fixed, &*rows, &plan, &w, 0);
+        let meter = Meter::new(ctx, (plan.tiles() * plan.strips()) as u64);
+        let mut strips = run.strips(words);
+        for row in 0..plan.tiles() {
+            let (tiles, depths) = run.load_row(ctx, row, &mut *rows, row_words, &mut scratch).unwrap();
+            let data = run.diagonal_data(row, &*tiles[row]);
+            let in_vain = (0..row).map(|col| AtomicUsize::new(late(row, col))).collect();
+            let late = LateRow { row: LoadedRow { tiles: &tiles, first: 0, data, depths }, in_vain };
+            run.step_strips(&meter, row, &late, &mut strips, &mut scratch).unwrap();
+            assert!(late.in_vain.iter().all(|left| left.load(Ordering::Relaxed) == 0), "row {row} did not wait");
+        }
+        let exponents = run.exponents;
+        assert!(!strips.iter().any(RightSideStrip::is_rejected));
+        let solved = Solved { fixed: &fixed, plan: &plan, first_tile: 0, strips: &strips, exponents: &exponents };
+        solved.store(&meter, &mut w, &mut scratch).unwrap();
+        w
+    }
+
+    #[test]
+    fn tiles_that_come_late_are_waited_for_and_give_the_same_unknowns() {
+        for (kernel, threads) in kernels::available().into_iter().flat_map(|kernel| [(kernel, 1), (kernel, 2)]) {
+            let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
+            for accuracy in [Accuracy::Norm, Accuracy::Entrywise] {
+                let want = solved(&ctx, accuracy, |_, _| 0);
+                // The last ones first; the middle ones last; one at a time in a mixed order; all at once, after a
+                // while.
+                let orders: [fn(usize, usize) -> usize; 4] =
+                    [|row, col| row - col, |row, col| col.min(row - col), |row, col| (5 * col + row) % 7, |_, _| 40];
+                for (at, late) in orders.into_iter().enumerate() {
+                    let what = format!("{}, {threads} threads, {accuracy:?}, order {at}", kernel.name());
+                    assert!(solved(&ctx, accuracy, late) == want, "{what}");
+                }
+            }
+        }
+    }
+}

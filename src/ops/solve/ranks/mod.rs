@@ -1,348 +1,49 @@
 //! Solves with a triangular factor in tiles over many ranks, which stays where it is.
 
-mod blocks;
-mod columns;
-mod factor;
-mod inverse;
+mod operands;
 mod plan;
-mod right;
 mod source;
 mod stream;
-mod strip;
-mod sums;
-mod trsm;
 mod vector;
+mod verbs;
 
-pub use inverse::{inverse, inverse_local};
-pub use plan::{TrsmBits, plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
-pub use right::LocalSolution;
-pub use trsm::{trsm, trsm_into, trsm_local, trsm_with};
-
-use crate::comm::{Reduction, Said, agreed, alike};
+use crate::comm::{Reduction, Said, Transport, agreed, alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::cholesky_solve_guard_bits;
+use crate::kernels::tiles::PANEL_ROWS;
 use crate::math::processor;
-use crate::matrix::{Matrix, Uplo};
-use crate::ops::cholesky::log_det_of;
+use crate::matrix::{Destination, Diag, Matrix, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
-use crate::ops::distribution::redistribute::LocalPart;
-use crate::ops::distribution::shared_devices::with_shared_devices;
+use crate::ops::distribution::travel;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
-use crate::ops::product::report::Outcome;
 use crate::ops::solve::band::with_column;
-use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
-use crate::ops::solve::dots::{bytes, store_columns};
-use crate::ops::solve::factored::Factored;
-use crate::ops::solve::memory::{FirstTryKernel, SolveMemory};
-use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
-use crate::ops::solve::problem::{CHOLESKY, Substitution, SystemShape, working_bits};
-use crate::ops::solve::report::SolveReport;
-use crate::ops::solve::run::{Right, make_room};
+use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
+use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
+use crate::ops::solve::parts::Parts;
+pub use crate::ops::solve::problem::TrsmBits;
+use crate::ops::solve::problem::{CHOLESKY, Method, Path, SCALAR_ROWS, Substitution, SystemShape};
+use crate::ops::solve::ranks::operands::{FactorTiles, RightSides};
+use crate::ops::solve::ranks::source::{StreamSource, message_bytes};
+use crate::ops::solve::ranks::stream::{RankBlocks, Stream, pieces};
+use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver};
+use crate::ops::solve::system::SolveReport;
 use crate::ops::solve::tiles::NodeShared;
+use crate::plan::even_share;
 use crate::site::Site;
-use columns::{Substitutions, panel_columns, panel_share};
-use factor::FactorTiles;
-use right::RightSides;
-use rug::Float;
-use source::StreamSource;
+use crate::tile::{Distribution, TileMap};
+pub use operands::LocalSolution;
+pub use plan::{plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
 use std::ops::Range;
-use std::sync::OnceLock;
-use vector::SubstitutionPass;
+pub use verbs::{
+    DistSolution, inverse, inverse_local, log_det, pivots, solve, solve_into, solve_local, solve_with, trsm, trsm_into,
+    trsm_local, trsm_with,
+};
 
 /// Rows from which on the ranks of a node make the residues of a triangle together: below there are few tiles, and a
 /// window costs more.
 const TOGETHER_ROWS: usize = 256;
-
-/// A solution in tiles over the ranks.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct DistSolution {
-    /// This rank's tiles of `X`, distributed like the right-hand sides, both triangles included.
-    pub solution: DistMatrix,
-}
-
-/// [`solve_with`] with entrywise accuracy. Collective.
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Context, Matrix};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
-///     let ctx = Context::builder().threads(1).build()?;
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     // Likewise `b`, the right side (8, 12).
-/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
-/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
-/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
-///     let x = distributed::solve(&ctx, &team, &l, &b, 128)?;
-///     x.solution.gather(team.world(), 0)
-/// });
-/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
-/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 2.0]);
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`solve_with`].
-pub fn solve(
-    ctx: &Context,
-    team: &Team,
-    factor: &DistMatrix,
-    b: &DistMatrix,
-    precision_bits: u32,
-) -> Result<DistSolution> {
-    solve_with(ctx, team, factor, b, precision_bits, Accuracy::default())
-}
-
-/// The solution `X` of `L L^T X = B`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of
-/// `team`. Collective.
-///
-/// Shapes: `factor` is `n x n`, of which the lower triangle is read, such as the result of
-/// [`crate::distributed::cholesky`]; `b` and the result are `n x m`, each with its own tiles and grid. Accuracy and
-/// bits: as [`crate::Cholesky::solve`] of a factor with that accuracy in one process, for any grid, tile size and
-/// number of threads.
-///
-/// One to three right-hand sides: each rank multiplies its own tiles with the unknowns, which all ranks have. For each
-/// row of tiles, in both substitutions, the ranks that own it send their sums to the owner of the diagonal tile, which
-/// sends the unknowns to all ranks; both substitutions are repeated if the common exponent of the unknowns grows.
-/// Memory: the unknowns on each rank, as numbers and as digits. Eight or more right-hand sides: each rank solves for
-/// whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice for every 512 right-hand sides of
-/// a rank, and again for columns that are solved with more bits. From 256 rows on and with accuracy by norms, the ranks
-/// of a node share the residues of a row of tiles: in the first pass each entry is sent once to each node. Memory: a
-/// row of tiles, or a rank's part of the node's shared tiles, in addition to the memory of one process for these
-/// columns. Four to seven right-hand sides, and columns that exceed the range of fixed point: each rank has all of
-/// these right-hand sides, a group at a time, and computes its share of the rows of every product; the ranks that own
-/// these rows of the factor send them to it. Each substitution sends the factor once in total, and the unknowns of a
-/// step to every rank. Memory: some rows of the factor. One to three right-hand sides with entrywise accuracy: each
-/// rank has the unknowns of some of the right-hand sides, and the factor is sent to all ranks by its rows, twice.
-/// Orders up to 16: every rank has the factor, and solves for whole columns of `B`. Source: docs/ALGORITHM.md, "Many
-/// ranks".
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Accuracy, Context, Matrix};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
-///     let ctx = Context::builder().threads(1).build()?;
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     // Likewise `b`, the right side (8, 12).
-/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
-/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
-/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
-///     let x = distributed::solve_with(&ctx, &team, &l, &b, 128, Accuracy::Norm)?;
-///     x.solution.gather(team.world(), 0)
-/// });
-/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
-/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 2.0]);
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] if it occurred on one rank; a memory limit is that
-/// of a node; rows and columns in errors are those of `B`. [`Error::Singular`] for a zero on the diagonal;
-/// [`Error::InvalidArgument`] for an upper triangle and if ranks differ in shapes, tiles or precision;
-/// [`Error::Transport`].
-pub fn solve_with(
-    ctx: &Context,
-    team: &Team,
-    factor: &DistMatrix,
-    b: &DistMatrix,
-    precision_bits: u32,
-    accuracy: Accuracy,
-) -> Result<DistSolution> {
-    let mut solution = DistMatrix::empty();
-    solve_into(ctx, team, factor, b, precision_bits, accuracy, &mut solution)?;
-    Ok(DistSolution { solution })
-}
-
-/// [`solve_with`] into `result`; its memory is reused if it is a whole matrix distributed like `b` with
-/// `precision_bits` bits, and otherwise it is allocated anew. Its entries are arbitrary after an error. Collective.
-///
-/// Without a memory limit a context also keeps a rank's columns of the right-hand sides and of the solution, so that
-/// repeated calls allocate no fresh memory.
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Accuracy, Context, Matrix};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
-///     let ctx = Context::builder().threads(1).build()?;
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     // Likewise `b`, the right side (8, 12).
-/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
-/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
-/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
-///     let mut x = distributed::solve(&ctx, &team, &l, &b, 128)?.solution;
-///     distributed::solve_into(&ctx, &team, &l, &b, 128, Accuracy::Norm, &mut x)?; // in the same memory
-///     x.gather(team.world(), 0)
-/// });
-/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
-/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 2.0]);
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`solve_with`].
-pub fn solve_into(
-    ctx: &Context,
-    team: &Team,
-    factor: &DistMatrix,
-    b: &DistMatrix,
-    precision_bits: u32,
-    accuracy: Accuracy,
-    result: &mut DistMatrix,
-) -> Result<()> {
-    let ctx = &with_shared_devices(ctx, team.world())?;
-    let solved = solve_right(ctx, team, factor, RightSides::Tiles(b), precision_bits, accuracy)?;
-    solved.into_tiles(ctx, team.world(), b.map(), result)
-}
-
-/// [`solve_with`] for right-hand sides in the caller's own distribution, which are not converted to tiles. The solution
-/// stays in the distribution in which it was computed until [`LocalSolution::fill_local`]. Collective.
-///
-/// Memory: as [`solve_with`], without the tiles of right-hand sides and solutions.
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, LocalPart, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Accuracy, Context, Matrix};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Vec<f64>> {
-///     let ctx = Context::builder().threads(1).build()?;
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?; // a row on each rank
-///     let (rows, mut x) = (even_rows(2, 1, 2), Matrix::zeros(1, 1, 128)?);
-///     let b = LocalPart { distribution: &rows, local: own.view() };
-///     let found = distributed::solve_local(&ctx, &team, &l, b, 128, Accuracy::Norm)?;
-///     found.fill_local(team.world(), &rows, x.view_mut())?; // this rank's row of the solution
-///     Ok(x.view().to_f64s())
-/// });
-/// assert_eq!(ranks.into_iter().collect::<sunzi::Result<Vec<_>>>()?, [[1.0], [2.0]]);
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`solve_with`] and [`DistMatrix::from_local`].
-pub fn solve_local(
-    ctx: &Context,
-    team: &Team,
-    factor: &DistMatrix,
-    b: LocalPart<'_>,
-    precision_bits: u32,
-    accuracy: Accuracy,
-) -> Result<LocalSolution> {
-    let ctx = &with_shared_devices(ctx, team.world())?;
-    let b = RightSides::of_local(team.world(), b)?;
-    solve_right(ctx, team, factor, b, precision_bits, accuracy)
-}
-
-fn solve_right(
-    ctx: &Context,
-    team: &Team,
-    factor: &DistMatrix,
-    b: RightSides<'_>,
-    precision_bits: u32,
-    accuracy: Accuracy,
-) -> Result<LocalSolution> {
-    let site = Site { ctx, team };
-    let call = SolveCall { site, factor, b, precision_bits, accuracy, alpha: None };
-    let order = call.check("solve with a factor")?;
-    let guard_bits = cholesky_solve_guard_bits(order);
-    let working_bits = site.agreed(working_bits(ctx, precision_bits, guard_bits, order))?;
-    let tiles = FactorTiles::new(factor);
-    tiles.check_diagonal(site.world())?;
-    let total_columns = b.shape().1;
-    call.solve(&tiles, CHOLESKY, working_bits, |ctx, lower, right| {
-        let factored = Factored {
-            accuracy,
-            lower,
-            pivots: None,
-            precision_bits,
-            guard_bits,
-            total_columns,
-            row_norms: &OnceLock::new(),
-        };
-        let mut result = Matrix::empty();
-        let report = factored.solve(ctx, right.view(), (&mut result).into())?;
-        Ok(Outcome { result, report })
-    })
-}
-
-/// The diagonal of a factor in tiles over the ranks, as a column on every rank. Collective.
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Matrix};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Matrix> {
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     distributed::pivots(&team, &l) // on every rank
-/// });
-/// for pivots in ranks {
-///     assert_eq!(pivots?.view().to_f64s(), [2.0, 2.0]);
-/// }
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Error::ShapeMismatch`] for a factor that is not square; [`Error::InvalidArgument`] for an upper triangle;
-/// [`Error::Transport`], [`Error::OutOfMemory`].
-pub fn pivots(team: &Team, factor: &DistMatrix) -> Result<Matrix> {
-    let world = team.world();
-    factor.check_group(world)?;
-    let map = factor.map();
-    if map.rows != map.cols {
-        return Err(Error::shape_mismatch("diagonal", (map.rows, map.cols), (map.cols, map.rows)));
-    }
-    if map.triangle == Some(Uplo::Upper) {
-        return Err(Error::InvalidArgument("diagonal: a factor in tiles is lower triangular".to_string()));
-    }
-    FactorTiles::new(factor).pivots(world)
-}
-
-/// `log det A = 2 sum log |l_ii|` for a factor `L` of `A = L L^T` in tiles over the ranks, at `precision_bits` bits, on
-/// every rank. Collective.
-///
-/// Accuracy and bits: as [`crate::estimate::log_det_of`]. Cost: the diagonal is sent to all ranks.
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Matrix, rug::Float};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Float> {
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     distributed::log_det(&team, &l, 128) // on every rank
-/// });
-/// for log_det in ranks {
-///     assert!((log_det? - Float::with_val(128, 16).ln()).abs() < 1e-37);
-/// }
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`pivots`].
-pub fn log_det(team: &Team, factor: &DistMatrix, precision_bits: u32) -> Result<Float> {
-    Ok(log_det_of(&pivots(team, factor)?, precision_bits))
-}
 
 /// The problem of a call.
 struct SolveCall<'a> {
@@ -392,22 +93,10 @@ impl SolveCall<'_> {
         SystemShape { order: tiles.order(), columns: self.b.shape().1 }
     }
 
-    /// All right-hand sides by substitution. Collective.
-    fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<LocalSolution> {
-        let SystemShape { order, columns } = self.shape(tiles);
-        let site = self.site;
-        let needed = vectors_bytes(site.ctx, self.shape(tiles), self.b.precision_bits(), self.precision_bits);
-        site.admit(needed)?;
-        make_room(site.ctx, site.on_node(needed));
-        let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(site)?);
-        let right = self.b.everywhere(site.world())?;
-        let pass = |sweep| SubstitutionPass::new(site, tiles, &scaling, sweep, columns);
-        let middle = pass(Sweep::Forward).run(&|column, row| right.float(row, column))?;
-        let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
-        let whole = Matrix::zeros(order, solution.len(), self.precision_bits)
-            .and_then(|mut whole| store_columns(&solution, whole.view_mut()).map(|()| whole));
-        let planned_bytes = site.share().memory().total(needed);
-        Ok(LocalSolution::on_every_rank(site.world(), site.agreed(whole)?).planned(planned_bytes))
+    /// Bits of factor, right sides and solution.
+    fn bits(&self) -> TrsmBits {
+        let (triangle, right) = (self.factor.precision_bits(), self.b.precision_bits());
+        TrsmBits { triangle, right, solution: self.precision_bits }
     }
 
     /// All right-hand sides by the path that one process takes; `alone` solves a small system for some columns on one
@@ -417,7 +106,7 @@ impl SolveCall<'_> {
         tiles: &FactorTiles<'_>,
         substitutions: &[Substitution],
         working_bits: u32,
-        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Outcome<Matrix, SolveReport>>,
+        alone: impl FnOnce(&Context, &Matrix, &Matrix, Destination<'_>) -> Result<SolveReport>,
     ) -> Result<LocalSolution> {
         let (world, shape) = (self.site.world(), self.shape(tiles));
         let SystemShape { order, columns: total } = shape;
@@ -437,53 +126,57 @@ impl SolveCall<'_> {
         self.b.bring(world, &columns, &mut b)?;
         let planned_bytes = match is_small(order, method) {
             true => {
-                let Outcome { result, report } = self.solve_small(&b, own, alone)?;
-                x = result;
-                report.planned_bytes
+                x = Matrix::empty();
+                self.solve_small(&b, own, alone, &mut x)?
             }
             false => {
-                let how = Substitutions { list: substitutions, working_bits, method, total, target: self.b.target() };
-                self.solve_columns(tiles, &how, &b, own, &mut x)?
+                let (b, alpha) = (b.view(), self.alpha.clone());
+                let right = Right { b, alpha, first_column: own.start, transposed: false };
+                self.solve_columns(tiles, substitutions, working_bits, method, &right, &mut x)?
             }
         };
         Ok(LocalSolution::of_columns(columns, world.rank(), x, b).planned(planned_bytes))
     }
 
-    /// This rank's columns of the right-hand sides by themselves, with a factor so small that every rank has it.
-    /// Collective.
+    /// This rank's columns of the right sides by themselves into `x`, with a factor so small that every rank has it;
+    /// the bytes of the plan. Collective.
     fn solve_small(
         &self,
         b: &Matrix,
         own: Range<usize>,
-        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Outcome<Matrix, SolveReport>>,
-    ) -> Result<Outcome<Matrix, SolveReport>> {
+        alone: impl FnOnce(&Context, &Matrix, &Matrix, Destination<'_>) -> Result<SolveReport>,
+        x: &mut Matrix,
+    ) -> Result<u64> {
         let site = self.site;
         let factor = self.factor.everywhere(site.world())?;
         let ctx = site.share().holding(factor.bytes() + b.bytes());
         let numbers = own.collect::<Vec<_>>();
-        let solved = alone(&ctx, &factor, b).map_err(|error| with_column(error, &numbers));
-        site.agreed(site.of_node(solved))
+        let solved = alone(&ctx, &factor, b, x.into()).map_err(|error| with_column(error, &numbers));
+        site.agreed(site.of_node(solved.map(|report| report.planned_bytes)))
     }
 
-    /// This rank's columns of the right-hand sides into `x`, with the factor that stays where it is; the bytes of its
-    /// plan. Collective.
+    /// This rank's columns of the right sides into `x`, with the factor that stays where it is: in fixed point while
+    /// its rows are streamed, where the path is by tiles, and by parts that all ranks solve together for columns that
+    /// outgrow every try; the bytes of the plan. Collective.
     fn solve_columns(
         &self,
         tiles: &FactorTiles<'_>,
-        how: &Substitutions<'_>,
-        b: &Matrix,
-        own: Range<usize>,
+        substitutions: &[Substitution],
+        working_bits: u32,
+        method: Method,
+        right: &Right<'_>,
         x: &mut Matrix,
     ) -> Result<u64> {
-        let site = self.site;
-        site.agree(x.reshape(tiles.order(), own.len(), self.precision_bits))?;
-        let scale = (how.list == CHOLESKY).then(|| tiles.row_exponents(site)).transpose()?;
-        let pivots = tiles.pivots(site.world())?;
-        let limited = site.ctx.memory_bytes().is_some();
-        let source =
-            StreamSource { team: site.team, factor: self.factor, pivots: &pivots, scale: scale.as_deref(), limited };
-        let right = Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
-        let solved = columns::solve_columns(&site.share(), source, tiles, how, right, x);
+        let (site, own) = (self.site, SystemShape { order: tiles.order(), columns: right.b.cols() });
+        site.agree(x.reshape(own.order, own.columns, self.precision_bits))?;
+        let scale = (substitutions == CHOLESKY).then(|| tiles.row_exponents(site)).transpose()?;
+        let pivots = &tiles.pivots(site.world())?;
+        let source = StreamSource { team: site.team, factor: self.factor, scale: scale.as_deref() };
+        let sizes =
+            ColumnSizes { own, total: self.b.shape().1, bits: self.bits(), path: method.path, target: self.b.target() };
+        let share = &site.share();
+        let triangles = ColumnTriangles { site: site.with(share), source, tiles, pivots, working_bits, method };
+        let solved = triangles.solve(substitutions, &sizes, right, x);
         site.agreed(site.of_node(solved))
     }
 }
@@ -523,15 +216,15 @@ fn ranks_together(
     }))
 }
 
-/// The kernel of first tries of this rank in bands of at most `columns` columns. Tiles of a triangle that the ranks of
-/// a node make together lie in one window, in the form of one kernel: the one that suits all of these ranks, or the
-/// context's where they differ. Collective.
+/// The kernel of first tries of this rank on `own` columns in bands. Tiles of a triangle that the ranks of a node make
+/// together lie in one window, in the form of one kernel: the one that suits all of these ranks, or the context's where
+/// they differ. Collective.
 ///
 /// # Errors
 /// [`Error::Transport`].
-fn first_kernel(team: &Team, memory: &SolveMemory, columns: usize) -> Result<FirstTryKernel> {
+fn first_kernel(team: &Team, memory: &SolveMemory, own: usize) -> Result<FirstTryKernel> {
     let Some(NodeShared { ranks, .. }) = memory.together else { return Ok(FirstTryKernel::Suited) };
-    let suited = memory.suited_kernel(columns, ranks);
+    let suited = memory.suited_kernel(Bands::widest(own).columns, ranks);
     let alike = alike(team.node(), suited.map_or("", |kernel| kernel.name()))?;
     Ok(suited.filter(|_| alike).map_or(FirstTryKernel::Own, FirstTryKernel::Agreed))
 }
@@ -541,8 +234,156 @@ fn is_small(order: usize, method: Method) -> bool {
     method.path == Path::Parts && order <= SCALAR_ROWS
 }
 
-/// Bytes of a rank that has all right-hand sides, of `right_bits` bits, and their unknowns.
-fn vectors_bytes(ctx: &Context, shape: SystemShape, right_bits: u32, precision_bits: u32) -> u64 {
-    // Each right side has its unknowns at the same time, and sums that are twice as long.
-    3 * bytes(ctx, shape, precision_bits) + shape.right_bytes(right_bits)
+/// The columns of `rank`: whole panels, evenly.
+fn panel_share(cols: usize, ranks: usize, rank: usize) -> Range<usize> {
+    let panels = even_share(cols.div_ceil(PANEL_ROWS), ranks, rank);
+    panels.start * PANEL_ROWS..(panels.end * PANEL_ROWS).min(cols)
+}
+
+/// The columns of all ranks.
+fn panel_columns(shape: SystemShape, ranks: usize) -> Distribution {
+    let SystemShape { order, columns } = shape;
+    let starts = (0..ranks).map(|rank| panel_share(columns, ranks, rank).start.min(columns)).chain([columns]).collect();
+    Distribution::col_blocks(order, starts)
+}
+
+/// The layout of a solution found by columns on the ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SolutionLayout {
+    /// These tiles, made while the memory of a try in fixed point is still kept.
+    Tiles(TileMap),
+    /// Memory of the caller.
+    Caller,
+}
+
+impl SolutionLayout {
+    /// Bytes of this rank's tiles of a solution of `total` columns, of which it computes the number in `own`, and of
+    /// the messages that bring the columns to the tiles.
+    pub fn result_bytes(self, own: SystemShape, total: usize, precision_bits: u32, world: &dyn Transport) -> u64 {
+        let (rank, ranks) = (world.rank(), world.size());
+        let SystemShape { order, columns } = own;
+        let [given, all] = [columns, total].map(|columns| Matrix::bytes_for(order, columns, precision_bits));
+        match self {
+            SolutionLayout::Tiles(map) => {
+                let taken = DistMatrix::bytes_for(&map, rank, precision_bits);
+                taken + travel::tile_message_bytes(&map, ranks, precision_bits, given, taken)
+            }
+            SolutionLayout::Caller => {
+                let share = all.div_ceil(ranks as u64);
+                travel::redistribution_bytes(ranks, (order, precision_bits), (given, share))
+            }
+        }
+    }
+}
+
+/// The sizes that the memory of a rank's columns depends on.
+struct ColumnSizes {
+    /// This rank's part of the system.
+    own: SystemShape,
+    /// Right-hand sides of all ranks.
+    total: usize,
+    bits: TrsmBits,
+    path: Path,
+    /// Where the solution goes.
+    target: SolutionLayout,
+}
+
+impl ColumnSizes {
+    /// Bytes of the messages that bring the solution to its tiles, and of these.
+    fn result_bytes(&self, world: &dyn Transport) -> u64 {
+        match self.path {
+            Path::Tiles => self.target.result_bytes(self.own, self.total, self.bits.solution, world),
+            _ => 0,
+        }
+    }
+
+    /// Bytes of the buffers for entries of the factor on their way between ranks: in a solve by parts at most a piece,
+    /// and on one rank only the blocks on the diagonal.
+    fn buffer_bytes(&self, cut: &TriangleCut, ranks: usize) -> u64 {
+        let entries = match (self.path, ranks) {
+            (Path::Tiles, _) => cut.order * cut.order,
+            (_, 1) => cut.order.min(SCALAR_ROWS).pow(2),
+            _ => cut.most_piece_entries(),
+        };
+        message_bytes(entries, self.bits.triangle, ranks)
+    }
+
+    /// The memory of the solve with triangles that are cut so, on a site with this rank's share of the limit.
+    fn memory(&self, site: Site<'_>, cuts: Vec<TriangleCut>, together: Option<NodeShared>) -> SolveMemory {
+        let (own, world) = (self.own, site.world());
+        let held_bytes = own.right_bytes(self.bits.right) + own.right_bytes(self.bits.solution);
+        SolveMemory {
+            piece_row_bytes: Matrix::bytes_for(1, own.order, self.bits.triangle),
+            message_bytes: self.buffer_bytes(&cuts[0], world.size()),
+            left: UnsolvedColumns::shared(self.total),
+            together,
+            ..SolveMemory::new(site.ctx.holding(held_bytes + self.result_bytes(world)), cuts)
+        }
+    }
+}
+
+/// A factor in tiles, as the triangles of a solve by columns.
+struct ColumnTriangles<'a> {
+    /// With this rank's share of the limit.
+    site: Site<'a>,
+    source: StreamSource<'a>,
+    tiles: &'a FactorTiles<'a>,
+    /// The diagonal of the factor.
+    pivots: &'a Matrix,
+    working_bits: u32,
+    method: Method,
+}
+
+impl<'a> ColumnTriangles<'a> {
+    /// Solves for the right sides, this rank's own columns, into `x`; returns the bytes of the plan. Collective.
+    fn solve(
+        &self,
+        substitutions: &[Substitution],
+        sizes: &ColumnSizes,
+        right: &Right<'_>,
+        x: &mut Matrix,
+    ) -> Result<u64> {
+        let ColumnTriangles { site, source, tiles, method, .. } = *self;
+        let own = right.b.cols();
+        let mut steps = Vec::new();
+        for substitution in substitutions {
+            steps.push(SolveStep::Triangle(self.triangle(*substitution == Substitution::Upper)?));
+        }
+        let cuts = steps.iter().filter_map(SolveStep::cut).collect();
+        let together = ranks_together(site, tiles.order(), source.factor.map().tile_size, method.accuracy)?;
+        let mut memory = sizes.memory(site, cuts, together);
+        memory.first_tries = first_kernel(site.team, &memory, own)?;
+        let mut solve = Solve { memory, team: site.team, steps, scale: source.scale };
+        let (bands, planned_bytes) = site.agreed(solve.bands(own))?;
+        let left = solve.run(bands, right, &mut x.view_mut())?;
+        debug_assert!(left.is_empty(), "parts solve for all columns");
+        Ok(planned_bytes)
+    }
+
+    /// The factor, or its transpose, prepared: its rows for fixed point where the path is by tiles, and its blocks.
+    /// Collective.
+    fn triangle(&self, reversed: bool) -> Result<TriangleSolver<'a>> {
+        let ColumnTriangles { site, source, tiles, working_bits, method: Method { path, accuracy }, .. } = *self;
+        let order = tiles.order();
+        let fixed = if path == Path::Tiles { Some(self.fixed_point(reversed)?) } else { None };
+        let first_try_bits = fixed.as_ref().and_then(|fixed| fixed.tries().next());
+        let pieces = pieces(order, source.factor.precision_bits(), accuracy, site.world().size());
+        let cut = TriangleCut { order, working_bits, first_try_bits, accuracy, pieces };
+        let uplo = if reversed { Uplo::Upper } else { Uplo::Lower };
+        let blocks = Box::new(RankBlocks::new(source, reversed, pieces, accuracy));
+        Ok(TriangleSolver::of_sources(cut, fixed, Some(Parts { blocks, uplo, diag: Diag::NonUnit, cut })))
+    }
+
+    /// Its rows, in the order of the unknowns. Collective.
+    fn fixed_point(&self, reversed: bool) -> Result<FixedTriangle<'a>> {
+        let ColumnTriangles { site, source, tiles, .. } = *self;
+        let exponents = match (reversed, source.scale) {
+            (false, Some(_)) => vec![0; tiles.order()], // the scale is that of these norms
+            (false, None) => tiles.row_exponents(site)?,
+            (true, scale) => tiles.col_exponents(site, scale)?.into_iter().rev().collect(),
+        };
+        let stream = site.agreed(Stream::new(site.ctx, source, self.pivots, reversed))?;
+        let form = LowerForm { reversed, unit: false, exponents };
+        Ok(FixedTriangle::of_rows(Box::new(stream), form, self.working_bits, self.method.accuracy))
+    }
 }

@@ -1,24 +1,21 @@
 //! The memory that a solve over ranks takes, before there is a factor.
 
-use super::blocks::pieces;
-use super::columns::{SolutionLayout, buffer_bytes, panel_share};
-use super::sums::SumSizes;
-use super::{first_kernel, is_small, ranks_together, vectors_bytes};
 use crate::comm::{agree, agreed};
 use crate::context::Context;
 use crate::error::Result;
-use crate::math::bound::{cholesky_solve_guard_bits, trsm_guard_bits};
 use crate::matrix::{Diag, Matrix, Side, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::travel;
-use crate::ops::product::forecast::larger_refusal;
+use crate::ops::product::plan::larger_refusal;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
-use crate::ops::solve::options::TrsmOptions;
-use crate::ops::solve::path::{Method, Path};
+use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::plan::check_sizes;
-use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, SolveBits, Substitution, SystemShape, working_bits};
+use crate::ops::solve::problem::{CHOLESKY, LOWER, Method, Path, Substitution, SystemShape, TrsmBits, solve_bits};
+use crate::ops::solve::ranks::stream::pieces;
+use crate::ops::solve::ranks::vector::{SumSizes, vectors_bytes};
+use crate::ops::solve::ranks::{ColumnSizes, SolutionLayout, first_kernel, is_small, panel_share, ranks_together};
+use crate::ops::solve::system::TrsmOptions;
 use crate::ops::solve::tiles::NodeShared;
 use crate::site::Site;
 use crate::tile::{RankGrid, TileMap};
@@ -91,17 +88,6 @@ pub fn plan_solve_local(
 ) -> Result<u64> {
     let asked = SolveSizes::of_factor(SystemShape { order, columns }, right_bits, precision_bits, accuracy);
     SolveSizes { in_tiles: false, ..asked }.plan(ctx, team, OperandCopies::default())
-}
-
-/// Precisions of the operands and the result of a triangular solve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrsmBits {
-    /// Bits of the entries of the triangle.
-    pub triangle: u32,
-    /// Bits of the entries of the right-hand sides.
-    pub right: u32,
-    /// Bits of the entries of the solution.
-    pub solution: u32,
 }
 
 /// The plan of [`super::trsm_with`] for a triangle of `order` rows, in tiles of only that triangle, and `columns`
@@ -203,11 +189,8 @@ fn tiles_bytes(team: &Team, rows: usize, cols: usize, precision_bits: u32, trian
 #[derive(Clone, Copy)]
 struct SolveSizes {
     substitutions: &'static [Substitution],
-    order: usize,
-    columns: usize,
-    triangle_bits: u32,
-    right_bits: u32,
-    precision_bits: u32,
+    shape: SystemShape,
+    bits: TrsmBits,
     accuracy: Accuracy,
     /// Whether the solution goes into tiles like those of the right-hand sides.
     in_tiles: bool,
@@ -229,51 +212,40 @@ struct OperandCopies {
 }
 
 impl SolveSizes {
-    fn of_factor(
-        SystemShape { order, columns }: SystemShape,
-        right_bits: u32,
-        precision_bits: u32,
-        accuracy: Accuracy,
-    ) -> SolveSizes {
-        let (substitutions, triangle_bits, in_tiles) = (CHOLESKY, precision_bits, true);
-        SolveSizes { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
+    fn of_factor(shape: SystemShape, right_bits: u32, precision_bits: u32, accuracy: Accuracy) -> SolveSizes {
+        let bits = TrsmBits { triangle: precision_bits, right: right_bits, solution: precision_bits };
+        SolveSizes { substitutions: CHOLESKY, shape, bits, accuracy, in_tiles: true }
     }
 
-    fn of_triangle(
-        SystemShape { order, columns }: SystemShape,
-        bits: TrsmBits,
-        options: &TrsmOptions<'_>,
-    ) -> SolveSizes {
-        let TrsmBits { triangle: triangle_bits, right: right_bits, solution: precision_bits } = bits;
-        let (substitutions, accuracy, in_tiles) = (LOWER, options.accuracy, true);
-        SolveSizes { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
+    fn of_triangle(shape: SystemShape, bits: TrsmBits, options: &TrsmOptions<'_>) -> SolveSizes {
+        SolveSizes { substitutions: LOWER, shape, bits, accuracy: options.accuracy, in_tiles: true }
     }
 
     fn target(&self, team: &Team) -> SolutionLayout {
-        let tiles = || SolutionLayout::Tiles(tiles_of(team, self.order, self.columns, None));
+        let tiles = || SolutionLayout::Tiles(tiles_of(team, self.shape.order, self.shape.columns, None));
         if self.in_tiles { tiles() } else { SolutionLayout::Caller }
     }
 
     /// Bytes of this rank's copy of the triangle, where the call works on one.
     fn copied_bytes(&self, team: &Team, options: &TrsmOptions<'_>) -> u64 {
+        let order = self.shape.order;
         match (options.uplo, options.diag) {
             (Uplo::Lower, Diag::NonUnit) => 0,
-            _ => tiles_bytes(team, self.order, self.order, self.triangle_bits, Some(Uplo::Lower)),
+            _ => tiles_bytes(team, order, order, self.bits.triangle, Some(Uplo::Lower)),
         }
     }
 
     /// Bytes of this rank in addition to the operands, including the copies of them that it holds. Collective.
     fn plan(&self, ctx: &Context, team: &Team, copies: OperandCopies) -> Result<u64> {
-        let SolveSizes { order, accuracy, .. } = *self;
         let copied_bytes = copies.triangle + copies.rights;
         let ctx = &Site { ctx, team }.holding(copied_bytes)?;
         let site = Site { ctx, team };
-        let together = ranks_together(site, order, FACTOR_TILE, accuracy)?;
+        let together = ranks_together(site, self.shape.order, FACTOR_TILE, self.accuracy)?;
         let (mut memory, own, result) = match site.agreed(self.needs(site, together))? {
             Needs::Bytes(bytes) => return Ok(bytes + copied_bytes),
             Needs::Columns(memory, own, result) => (memory, own, result),
         };
-        memory.first_tries = first_kernel(team, &memory, Bands::widest(own).columns)?;
+        memory.first_tries = first_kernel(team, &memory, own)?;
         let planned = site.of_node(memory.plan(own).map(|(_, bytes)| bytes));
         // Copies count as an even share of those of the node.
         let all = site.agreed(planned)? - site.share().memory().held_bytes() + copied_bytes;
@@ -282,63 +254,43 @@ impl SolveSizes {
     }
 
     fn needs(&self, site: Site<'_>, together: Option<NodeShared>) -> Result<Needs> {
-        let SolveSizes { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, .. } =
-            *self;
-        check_sizes(order, columns, precision_bits)?;
-        if order == 0 || columns == 0 {
+        let SolveSizes { substitutions, shape, bits, accuracy, .. } = *self;
+        let SystemShape { order, columns } = shape;
+        check_sizes(order, columns, bits.solution)?;
+        if shape.is_empty() {
             return Ok(Needs::Bytes(0));
         }
         let Site { ctx, team } = site;
         let world = team.world();
-        let is_factor = substitutions == CHOLESKY;
-        let guard_bits = if is_factor { cholesky_solve_guard_bits(order) } else { trsm_guard_bits(order) };
-        let working_bits = working_bits(ctx, precision_bits, guard_bits, order)?;
+        let of_solve = solve_bits(ctx, substitutions, bits.solution, order)?;
         let method = Method::choose(substitutions, order, columns, accuracy);
-        if method.path == Path::Dots {
-            let bytes = vectors_bytes(ctx, SystemShape { order, columns }, right_bits, precision_bits);
+        let ranks = world.size();
+        let on_each = match method.path {
+            Path::Dots => Some(vectors_bytes(ctx, shape, bits.right, bits.solution)),
+            Path::Sums => Some(SumSizes { shape, working_bits: of_solve.working, bits, ranks }.bytes()),
+            Path::Parts | Path::Tiles => None,
+        };
+        if let Some(bytes) = on_each {
             ctx.admit(site.on_node(bytes))?;
             return Ok(Needs::Bytes(bytes));
         }
-        let ranks = world.size();
-        if method.path == Path::Sums {
-            let bits = SolveBits { precision: precision_bits, working: working_bits };
-            let sizes = SumSizes { order, columns, bits, right_bits, factor_bits: triangle_bits, ranks };
-            ctx.admit(site.on_node(sizes.bytes()))?;
-            return Ok(Needs::Bytes(sizes.bytes()));
-        }
-        let own = panel_share(columns, ranks, world.rank()).len();
-        let own_bytes = Matrix::bytes_for(order, own, right_bits) + Matrix::bytes_for(order, own, precision_bits);
-        let expected = TriangleCut::expected(order, working_bits, method);
-        let (held_bytes, message_bytes, left, cut, result) = match is_small(order, method) {
+        let own = SystemShape { order, columns: panel_share(columns, ranks, world.rank()).len() };
+        let share = site.share();
+        let expected = TriangleCut::expected(order, of_solve.working, method);
+        let (memory, result) = match is_small(order, method) {
             true => {
-                let scaled_bytes = if is_factor { ScaledRows::bytes(order) } else { 0 };
-                let factor_bytes = Matrix::bytes_for(order, order, triangle_bits) + scaled_bytes;
-                (own_bytes + factor_bytes, 0, UnsolvedColumns::Parts, expected, 0)
+                let held_bytes = own.right_bytes(bits.right) + Matrix::bytes_for(order, order, bits.triangle);
+                let cuts = vec![expected; substitutions.len()];
+                (SolveMemory::of_system(&share.holding(held_bytes), substitutions, own, of_solve, cuts), 0)
             }
             false => {
-                let pieces = pieces(order, triangle_bits, accuracy, ranks);
-                let cut = TriangleCut { pieces, ..expected };
-                let messages = buffer_bytes(method.path, &cut, triangle_bits, ranks);
-                let result = match method.path {
-                    Path::Tiles => {
-                        let own = SystemShape { order, columns: own };
-                        self.target(team).result_bytes(own, columns, precision_bits, world)
-                    }
-                    _ => 0,
-                };
-                (own_bytes + result, messages, UnsolvedColumns::shared(columns), cut, result)
+                let pieces = pieces(order, bits.triangle, accuracy, ranks);
+                let cuts = vec![TriangleCut { pieces, ..expected }; substitutions.len()];
+                let sizes = ColumnSizes { own, total: columns, bits, path: method.path, target: self.target(team) };
+                (sizes.memory(site.with(&share), cuts, together), sizes.result_bytes(world))
             }
         };
-        let memory = SolveMemory {
-            ctx: site.share().holding(held_bytes),
-            cuts: vec![cut; substitutions.len()],
-            piece_row_bytes: Matrix::bytes_for(1, order, triangle_bits),
-            message_bytes,
-            left,
-            together,
-            first_tries: FirstTryKernel::Own,
-        };
-        Ok(Needs::Columns(Box::new(memory), own, result))
+        Ok(Needs::Columns(Box::new(memory), own.columns, result))
     }
 }
 
@@ -347,6 +299,7 @@ mod tests {
     use super::*;
     use crate::comm::{Transport, local};
     use crate::kernels;
+    use crate::ops::solve::memory::Bands;
     use crate::site::TeamOptions;
 
     /// The names of the kernels that ranks with these contexts take for a solve, with `ranks_per_node` ranks on each
@@ -360,7 +313,7 @@ mod tests {
             let needs = SolveSizes::of_factor(shape, 60, 60, Accuracy::Norm).needs(site, together);
             let Ok(Needs::Columns(mut memory, own, _)) = needs else { panic!("solved in bands") };
             let columns = Bands::widest(own).columns;
-            memory.first_tries = first_kernel(&team, &memory, columns).unwrap();
+            memory.first_tries = first_kernel(&team, &memory, own).unwrap();
             memory.first_kernel(columns).map_or("", |kernel| kernel.name())
         })
     }

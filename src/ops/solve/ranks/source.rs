@@ -1,16 +1,20 @@
-//! The entries of a factor in tiles, and the transfer of pieces of it to the ranks that need them.
+//! The entries of a factor in tiles, and the transfer of pieces of it to the ranks that need them, or into a window
+//! that the ranks of a node read as one matrix.
+//!
+//! In a window heads come first, column by column, then limbs, column by column.
 
-use crate::comm::{Incoming, Outgoing};
+use crate::comm::window::{Level, Partition, Run, Shares};
+use crate::comm::{Incoming, Outgoing, Transport};
 use crate::error::Result;
 use crate::math::float::{Head, limbs_for};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distributed::{DistMatrix, Team};
-use crate::ops::distribution::rect::{Rect, trade, unpack};
+use crate::ops::distribution::rect::{Rect, pack, trade, unpack};
 use crate::ops::distribution::travel::most_of_one;
-use crate::ops::solve::ranks::factor::scaled_head;
-use crate::ops::solve::ranks::strip::{StripEntries, StripWriter, WrittenPart};
+use crate::ops::solve::triangle::scaled_head;
 use crate::tile::TileId;
 use std::ops::Range;
+
 /// Words of a message that brings entries, at most, or those of one entry: half a MiB. More would only take memory, and
 /// would leave the caches between the copies at both ends.
 pub(super) const MESSAGE_WORDS: usize = 1 << 16;
@@ -29,12 +33,8 @@ pub(super) struct StreamSource<'a> {
     /// The ranks that have parts of the factor.
     pub team: &'a Team,
     pub factor: &'a DistMatrix,
-    /// Its diagonal, as a column.
-    pub pivots: &'a Matrix,
     /// Row `i` of the factor is scaled by `2^-scale[i]`.
     pub scale: Option<&'a [i64]>,
-    /// Whether this rank has a memory limit.
-    pub limited: bool,
 }
 
 impl StreamSource<'_> {
@@ -156,23 +156,32 @@ impl StreamSource<'_> {
         self.parts_of(rank, place).map(|(_, part)| part.entries() * width).sum()
     }
 
+    /// The parts of a place in this rank's tiles, tile by tile, with their entries.
+    fn own_parts(&self, place: &Rect) -> impl Iterator<Item = (Rect, StripEntries<'_>)> {
+        self.parts_of(self.factor.rank(), place).map(move |(id, part)| {
+            let tile = self.factor.tile(id).expect("a tile of this rank");
+            let ((heads, limbs), stride) = (tile.parts(), tile.rows());
+            let inside = part.within(&Rect::of_tile(self.factor.map(), id));
+            let first = inside.rows.start + inside.cols.start * stride;
+            (part, StripEntries { heads, limbs, first, stride })
+        })
+    }
+
     /// Copies the part of a place that lies in this rank's tiles, heads scaled, into a piece for that place.
     fn copy_own(&self, place: &Rect, piece: &mut Matrix) {
-        let (factor, height, width) = (self.factor, piece.rows(), piece.limbs_per_element());
+        let (height, width) = (piece.rows(), piece.limbs_per_element());
         let (all_heads, all_limbs) = piece.parts_mut();
-        for (id, part) in self.parts_of(factor.rank(), place) {
-            let tile = factor.tile(id).expect("a tile of this rank");
-            let (heads, limbs) = tile.parts();
-            let (from, to) = (part.within(&Rect::of_tile(factor.map(), id)), part.within(place));
-            for (from_col, to_col) in from.cols.zip(to.cols) {
-                let source = from.rows.start + from_col * tile.rows()..from.rows.end + from_col * tile.rows();
-                let target = to.rows.start + to_col * height..to.rows.end + to_col * height;
-                let rows = part.rows.clone().zip(&heads[source.clone()]);
+        for (part, from) in self.own_parts(place) {
+            let to = part.within(place);
+            for (index, col) in to.cols.enumerate() {
+                let source = from.column(index, part.rows.len());
+                let target = to.rows.start + col * height..to.rows.end + col * height;
+                let rows = part.rows.clone().zip(&from.heads[source.clone()]);
                 all_heads[target.clone()].iter_mut().zip(rows).for_each(|(to, (row, &head))| {
                     *to = self.scaled(row, head);
                 });
                 all_limbs[target.start * width..target.end * width]
-                    .copy_from_slice(&limbs[source.start * width..source.end * width]);
+                    .copy_from_slice(&from.limbs[source.start * width..source.end * width]);
             }
         }
     }
@@ -185,22 +194,16 @@ impl StreamSource<'_> {
     /// Heads, scaled, and limbs of the part of a place that lies in this rank's tiles, tile by tile and column by
     /// column.
     fn pack(&self, place: &Rect, words: &mut Vec<u64>) {
-        let factor = self.factor;
+        let (factor, width) = (self.factor, limbs_for(self.factor.precision_bits()));
         words.clear();
         words.reserve_exact(self.words_of(factor.rank(), place));
-        for (id, part) in self.parts_of(factor.rank(), place) {
-            let tile = factor.tile(id).expect("a tile of this rank");
-            let ((heads, limbs), width) = (tile.parts(), tile.limbs_per_element());
-            let inside = part.within(&Rect::of_tile(factor.map(), id));
-            let column = |col: usize| inside.rows.start + col * tile.rows()..inside.rows.end + col * tile.rows();
-            for col in inside.cols.clone() {
-                let rows = part.rows.clone().zip(&heads[column(col)]);
+        for (part, from) in self.own_parts(place) {
+            let columns = (0..part.cols.len()).map(|index| from.column(index, part.rows.len()));
+            for at in columns.clone() {
+                let rows = part.rows.clone().zip(&from.heads[at]);
                 words.extend(rows.map(|(row, &head)| self.scaled(row, head)));
             }
-            for col in inside.cols.clone() {
-                let at = column(col);
-                words.extend_from_slice(&limbs[at.start * width..at.end * width]);
-            }
+            columns.for_each(|at| words.extend_from_slice(&from.limbs[at.start * width..at.end * width]));
         }
     }
 
@@ -245,12 +248,7 @@ impl StreamSource<'_> {
         places: &dyn Fn(usize) -> Rect,
         buffers: &mut MessageBuffers,
     ) -> Result<()> {
-        let factor = self.factor;
-        for (id, part) in self.parts_of(factor.rank(), writer.strip().place()) {
-            let tile = factor.tile(id).expect("a tile of this rank");
-            let ((heads, limbs), stride) = (tile.parts(), tile.rows());
-            let inside = part.within(&Rect::of_tile(factor.map(), id));
-            let entries = StripEntries { heads, limbs, first: inside.rows.start + inside.cols.start * stride, stride };
+        for (part, entries) in self.own_parts(writer.strip().place()) {
             writer.write(&part, entries, |row, head| self.scaled(row, head));
         }
         let node_of = &self.team.layout().node_of;
@@ -267,6 +265,24 @@ impl StreamSource<'_> {
             }
         })
     }
+}
+
+/// Gives all ranks the part of a matrix that `rank` has. Collective.
+///
+/// # Errors
+/// [`crate::Error::OutOfMemory`] on that rank, [`crate::Error::Transport`].
+pub(super) fn broadcast_part(world: &dyn Transport, rank: usize, place: &Rect, matrix: &mut Matrix) -> Result<()> {
+    let count = place.entries() * (1 + matrix.limbs_per_element());
+    let mut words = Vec::with_capacity(count);
+    if rank == world.rank() {
+        pack(matrix.view(), place, &mut words)?;
+    }
+    words.resize(count, 0);
+    world.broadcast(rank, &mut words)?;
+    if rank != world.rank() {
+        unpack(&words, place, matrix);
+    }
+    Ok(())
 }
 
 /// The longest range of which no rank has more than `most`, wherever it begins.
@@ -298,9 +314,153 @@ fn sized(words: &mut Vec<u64>, count: usize) -> &mut [u64] {
     &mut words[..count]
 }
 
+/// A part of a matrix in a window.
+pub(super) struct WindowStrip {
+    place: Rect,
+    /// Limbs of an entry.
+    width: usize,
+}
+
+/// Entries of a column-major array of heads and one of limbs.
+#[derive(Clone, Copy)]
+pub(super) struct StripEntries<'a> {
+    pub heads: &'a [u64],
+    pub limbs: &'a [u64],
+    /// The index of the first one.
+    pub first: usize,
+    /// Indices from a column to the next.
+    pub stride: usize,
+}
+
+impl StripEntries<'_> {
+    /// The indices of a column, of `rows` rows.
+    fn column(&self, index: usize, rows: usize) -> Range<usize> {
+        let start = self.first + index * self.stride;
+        start..start + rows
+    }
+}
+
+/// A part of a matrix, and the rank of the node that writes it.
+pub(super) struct WrittenPart {
+    pub part: Rect,
+    pub rank: usize,
+}
+
+/// The part of a strip that one rank writes.
+pub(super) struct StripWriter<'w> {
+    strip: &'w WindowStrip,
+    /// Words, and the place in the window of the first of them, in order.
+    runs: Vec<(usize, &'w mut [u64])>,
+}
+
+impl WindowStrip {
+    /// Room for the entries of `place`, of `width` limbs.
+    pub fn new(place: Rect, width: usize) -> WindowStrip {
+        WindowStrip { place, width }
+    }
+
+    /// The part of the matrix.
+    pub fn place(&self) -> &Rect {
+        &self.place
+    }
+
+    /// The words that each of the `ranks` ranks of a node writes: `parts`, which are disjoint.
+    pub fn partition(&self, ranks: usize, parts: &[WrittenPart]) -> Partition {
+        let inside = |written: &WrittenPart| WrittenPart { part: written.part.within(&self.place), rank: written.rank };
+        let mut parts = parts.iter().map(inside).collect::<Vec<_>>();
+        parts.sort_unstable_by_key(|written| written.part.cols.start);
+        let mut cuts =
+            parts.iter().flat_map(|WrittenPart { part, .. }| [part.cols.start, part.cols.end]).collect::<Vec<_>>();
+        cuts.sort_unstable();
+        cuts.dedup();
+        // Most runs of heads, where none continues in the next column.
+        let most = parts.iter().map(|written| written.part.cols.len()).sum::<usize>();
+        let mut runs = Vec::with_capacity(2 * most);
+        let (mut column, mut next) = (Vec::<&WrittenPart>::new(), 0);
+        for cut in cuts.windows(2) {
+            let begun = parts[next..].iter().take_while(|written| written.part.cols.start <= cut[0]);
+            let ended = column.len();
+            column.extend(begun);
+            next += column.len() - ended;
+            column.retain(|written| written.part.cols.end > cut[0]);
+            column.sort_unstable_by_key(|written| written.part.rows.start);
+            for col in cut[0]..cut[1] {
+                let first = col * self.place.rows.len();
+                for WrittenPart { part, rank } in &column {
+                    let words = first + part.rows.start..first + part.rows.end;
+                    append(&mut runs, Run { words, rank: *rank });
+                }
+            }
+        }
+        let (first, width) = (self.place.entries(), self.width);
+        for at in 0..runs.len() {
+            let Run { words, rank } = runs[at].clone();
+            runs.push(Run { words: first + words.start * width..first + words.end * width, rank });
+        }
+        Partition::new(ranks, Level::ONCE, Level::ONCE, runs)
+    }
+
+    /// The part that `rank` of the node writes in a phase.
+    pub fn writer<'w>(&'w self, rank: usize, partition: &Partition, shares: Shares<'w>) -> StripWriter<'w> {
+        let positions = partition.positions(rank);
+        let mut runs = Vec::with_capacity(positions.len());
+        runs.extend(positions.map(|position| partition.run(position).words.start).zip(shares));
+        StripWriter { strip: self, runs }
+    }
+
+    /// The matrix, of which only written entries may be read; they have `precision_bits` bits.
+    ///
+    /// # Errors
+    /// None where `words` are the words of the window.
+    pub fn view<'a>(&self, words: &'a [u64], precision_bits: u32) -> Result<MatrixView<'a>> {
+        let (rows, cols) = (self.place.rows.len(), self.place.cols.len());
+        let (heads, rest) = words.split_at(rows * cols);
+        MatrixView::from_parts((heads, &rest[..rows * cols * self.width]), (rows, cols), rows.max(1), precision_bits)
+    }
+}
+
+/// Appends a run, or extends the last one where it continues that.
+fn append(runs: &mut Vec<Run>, run: Run) {
+    match runs.last_mut() {
+        Some(last) if last.rank == run.rank && last.words.end == run.words.start => last.words.end = run.words.end,
+        _ => runs.push(run),
+    }
+}
+
+impl<'w> StripWriter<'w> {
+    /// The strip.
+    pub fn strip(&self) -> &'w WindowStrip {
+        self.strip
+    }
+
+    /// Writes a part of the matrix, each head as `head` makes it of the row and what `from` has.
+    pub fn write(&mut self, part: &Rect, from: StripEntries<'_>, head: impl Fn(usize, u64) -> u64) {
+        let WindowStrip { place, width } = self.strip;
+        let (inside, height, width) = (part.within(place), place.rows.len(), *width);
+        for (index, col) in inside.cols.clone().enumerate() {
+            let source = from.column(index, inside.rows.len());
+            let target = inside.rows.start + col * height..inside.rows.end + col * height;
+            let heads = part.rows.clone().zip(&from.heads[source.clone()]);
+            self.words(target.clone()).iter_mut().zip(heads).for_each(|(to, (row, &from))| *to = head(row, from));
+            let first = place.entries();
+            self.words(first + target.start * width..first + target.end * width)
+                .copy_from_slice(&from.limbs[source.start * width..source.end * width]);
+        }
+    }
+
+    /// Words of this rank, none of another's among them.
+    fn words(&mut self, range: Range<usize>) -> &mut [u64] {
+        let after = self.runs.partition_point(|(first, _)| *first <= range.start);
+        let (first, words) = &mut self.runs[after - 1];
+        &mut words[range.start - *first..range.end - *first]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comm::window::{SharedWindow, WindowKind};
+    use crate::comm::{Fence, Transport, local};
 
     #[test]
     fn ranges_are_as_long_as_a_message_allows() {
@@ -323,5 +483,56 @@ mod tests {
                 assert!(counted(length) <= most && counted(length + 1) > most, "{most}, blocks of {size} on {ranks}");
             }
         }
+    }
+
+    /// A matrix comes from blocks that ranks own, dealt out in both directions, and all of them see all of it.
+    #[test]
+    fn a_matrix_is_put_together_from_blocks_of_all_ranks() {
+        let (rows, cols, bits) = (13, 17, 100);
+        let mut whole = Matrix::zeros(rows, cols, bits).unwrap();
+        for (row, col) in (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))) {
+            whole.set_f64(row, col, (100 * row + col + 1) as f64).unwrap();
+        }
+        for (ranks, size, grid_rows) in [(1, 4, 1), (2, 4, 2), (2, 4, 1), (3, 5, 1), (4, 3, 2), (4, 16, 2)] {
+            let owner = |row: usize, col: usize| row % grid_rows * (ranks / grid_rows) + col % (ranks / grid_rows);
+            for place in [0..13, 3..9, 12..13].into_iter().zip([0..17, 2..11, 5..5]) {
+                let place = Rect { rows: place.0, cols: place.1 };
+                let mut parts = Vec::new();
+                for (row, col) in (0..rows.div_ceil(size)).flat_map(|i| (0..cols.div_ceil(size)).map(move |j| (i, j))) {
+                    let block = Rect { rows: row * size..(row + 1) * size, cols: col * size..(col + 1) * size };
+                    parts.push(WrittenPart { part: block.intersect(&place), rank: owner(row, col) });
+                }
+                parts.retain(|written| !written.part.is_empty());
+                local::run(ranks, |rank| {
+                    let strip = WindowStrip::new(place.clone(), whole.limbs_per_element());
+                    let words = place.entries() * (1 + whole.limbs_per_element());
+                    let mut window = SharedWindow::open(rank, WindowKind::Auto, words).unwrap();
+                    let fence = Fence::new(rank);
+                    let partition = strip.partition(ranks, &parts);
+                    let shares = window.write(&fence, Ok(()), &partition).unwrap();
+                    let mut writer = strip.writer(rank.rank(), &partition, shares);
+                    let (heads, limbs) = whole.parts();
+                    for WrittenPart { part, .. } in parts.iter().filter(|written| written.rank == rank.rank()) {
+                        let first = part.rows.start + part.cols.start * rows;
+                        writer.write(part, StripEntries { heads, limbs, first, stride: rows }, |_, head| head);
+                    }
+                    let view = strip.view(window.read(&fence, Ok(())).unwrap(), bits).unwrap();
+                    let want = whole.view().block(place.rows.clone(), place.cols.clone()).unwrap();
+                    assert!(view.to_matrix().unwrap() == want.to_matrix().unwrap(), "{ranks} ranks, blocks of {size}");
+                });
+            }
+        }
+    }
+
+    /// Whole columns of a rank are one run, so that a phase has few of them.
+    #[test]
+    fn neighbouring_columns_of_a_rank_are_one_run() {
+        let strip = WindowStrip::new(Rect { rows: 10..14, cols: 0..6 }, 2);
+        let part = |cols| Rect { rows: 10..14, cols };
+        let parts = [(0..2, 0), (2..4, 0), (4..6, 1)].map(|(cols, rank)| WrittenPart { part: part(cols), rank });
+        let partition = strip.partition(2, &parts);
+        let runs = |rank| partition.positions(rank).map(|position| partition.run(position).words.clone());
+        assert_eq!(runs(0).collect::<Vec<_>>(), [0..16, 24..56]);
+        assert_eq!(runs(1).collect::<Vec<_>>(), [16..24, 56..72]);
     }
 }

@@ -1,16 +1,22 @@
-//! The rows of a factor in tiles, brought to all ranks one piece after the other.
+//! A factor in tiles as the triangle of a solve: its rows, brought to all ranks one piece after the other, for a solve
+//! in fixed point; its blocks, of which each rank gets the rows whose products it computes, for a solve by parts.
 
 use crate::comm::window::{PiecesFrom, SharedWindow, WindowPieces};
-use crate::comm::{Fence, Reduction, agree};
+use crate::comm::{Fence, Reduction, agree, agreed};
 use crate::context::Context;
 use crate::error::Result;
+use crate::io::Block;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distribution::rect::Rect;
+use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::cut::TrianglePieces;
 use crate::ops::solve::fixed::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
-use crate::ops::solve::ranks::factor::scaled_head;
-use crate::ops::solve::ranks::source::{MESSAGE_WORDS, MessageBuffers, StreamSource, reserve};
-use crate::ops::solve::ranks::strip::WindowStrip;
+use crate::ops::solve::ranks::source::{
+    MESSAGE_WORDS, MessageBuffers, StreamSource, WindowStrip, broadcast_part, reserve,
+};
+use crate::ops::solve::triangle::{BlockOrder, TriangleBlocks, scaled_head};
+use crate::plan::BLOCK;
 use crate::site::{Team, close_all};
 use std::ops::Range;
 
@@ -26,6 +32,8 @@ fn in_order(view: MatrixView<'_>, reversed: bool) -> MatrixView<'_> {
 pub(super) struct Stream<'a> {
     ctx: &'a Context,
     source: StreamSource<'a>,
+    /// The diagonal of the factor, as a column.
+    pivots: &'a Matrix,
     reversed: bool,
     /// The pivots, scaled as the rows are.
     pivot_heads: Vec<u64>,
@@ -46,12 +54,13 @@ impl<'a> Stream<'a> {
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`].
-    pub fn new(ctx: &'a Context, source: StreamSource<'a>, reversed: bool) -> Result<Stream<'a>> {
+    pub fn new(ctx: &'a Context, source: StreamSource<'a>, pivots: &'a Matrix, reversed: bool) -> Result<Stream<'a>> {
         let scale = |row: usize| source.scale.map_or(0, |scale| -scale[row]);
-        let heads = source.pivots.parts().0.iter().enumerate();
+        let heads = pivots.parts().0.iter().enumerate();
         Ok(Stream {
             ctx,
             source,
+            pivots,
             reversed,
             pivot_heads: heads.map(|(row, &head)| scaled_head(Head(head), scale(row)).0).collect(),
             piece: Matrix::zeros(0, 0, 2)?,
@@ -85,7 +94,7 @@ impl<'a> Stream<'a> {
 impl TriangleRows for Stream<'_> {
     fn pivot(&self, row: usize) -> FloatRef<'_> {
         let at = if self.reversed { self.pivot_heads.len() - 1 - row } else { row };
-        FloatRef { head: Head(self.pivot_heads[at]), limbs: self.source.pivots.get(at, 0).limbs }
+        FloatRef { head: Head(self.pivot_heads[at]), limbs: self.pivots.get(at, 0).limbs }
     }
 
     fn begin(&mut self, piece_rows: usize) -> Result<()> {
@@ -122,7 +131,7 @@ impl TriangleRows for Stream<'_> {
 impl Stream<'_> {
     /// Takes the memory of an earlier pass, where there is no limit.
     fn take_kept(&mut self) {
-        if !self.source.limited {
+        if self.ctx.memory_bytes().is_none() {
             let mut workspace = self.ctx.workspace();
             self.piece = std::mem::take(&mut workspace.piece);
             let [incoming, outgoing] = std::mem::take(&mut workspace.buffers);
@@ -134,7 +143,7 @@ impl Stream<'_> {
     fn free(&mut self) {
         let MessageBuffers { incoming, outgoing } = std::mem::take(&mut self.buffers);
         let piece = std::mem::take(&mut self.piece);
-        if !self.source.limited {
+        if self.ctx.memory_bytes().is_none() {
             let mut workspace = self.ctx.workspace();
             (workspace.piece, workspace.buffers) = (piece, [incoming, outgoing]);
         }
@@ -194,7 +203,7 @@ impl SharedRows for Stream<'_> {
 
     fn end(&mut self) -> Result<()> {
         let team = self.source.team;
-        let mut limited = [u64::from(self.source.limited)];
+        let mut limited = [u64::from(self.ctx.memory_bytes().is_some())];
         team.node().all_reduce(Reduction::Max, &mut limited)?;
         let closed = match self.windows.take() {
             Some(windows) if limited[0] == 0 => {
@@ -206,5 +215,93 @@ impl SharedRows for Stream<'_> {
         };
         self.free();
         closed
+    }
+}
+
+/// Target bytes of the piece of a rank.
+const PIECE_BYTES: u64 = 16 << 20;
+
+/// How the blocks of a triangle of `order` rows are shared out.
+pub(super) fn pieces(order: usize, factor_bits: u32, accuracy: Accuracy, ranks: usize) -> TrianglePieces {
+    let entry_bytes = Matrix::bytes_for(1, 1, factor_bits);
+    TrianglePieces::over_ranks(accuracy, ranks, rows_of(order, factor_bits), entry_bytes)
+}
+
+/// Rows of a factor of `order` rows in a piece of about [`PIECE_BYTES`], whole blocks.
+pub(super) fn rows_of(order: usize, factor_bits: u32) -> usize {
+    let rows = PIECE_BYTES / Matrix::bytes_for(1, order, factor_bits).max(1);
+    (rows as usize).clamp(BLOCK, order.next_multiple_of(BLOCK).max(BLOCK)) / BLOCK * BLOCK
+}
+
+/// The blocks of `L`, or of `L^T`.
+pub(super) struct RankBlocks<'a> {
+    source: StreamSource<'a>,
+    /// Whether the triangle is `L^T`.
+    transposed: bool,
+    pieces: TrianglePieces,
+    accuracy: Accuracy,
+    /// This rank's part of a block.
+    piece: Matrix,
+    buffers: MessageBuffers,
+}
+
+impl<'a> RankBlocks<'a> {
+    /// The blocks of `L`, or of `L^T`, in these pieces.
+    pub fn new(source: StreamSource<'a>, transposed: bool, pieces: TrianglePieces, accuracy: Accuracy) -> Self {
+        let (piece, buffers) = (Matrix::empty(), MessageBuffers::default());
+        RankBlocks { source, transposed, pieces, accuracy, piece, buffers }
+    }
+
+    /// The part of the factor that some rows of a block lie in.
+    fn place(&self, rows: Range<usize>, cols: &Range<usize>) -> Rect {
+        let cols = cols.clone();
+        if self.transposed { Rect { rows: cols, cols: rows } } else { Rect { rows, cols } }
+    }
+}
+
+impl TriangleBlocks for RankBlocks<'_> {
+    fn begin(&mut self, _order: BlockOrder, most_entries: usize) -> Result<()> {
+        let made = Matrix::zeros(1, most_entries, self.source.factor.precision_bits());
+        self.piece = agreed(self.source.team.world(), made)?;
+        Ok(())
+    }
+
+    fn block(&mut self, Block { rows, cols }: &Block) -> Result<MatrixView<'_>> {
+        let (mut piece, mut buffers) = (std::mem::take(&mut self.piece), std::mem::take(&mut self.buffers));
+        let brought = match rows == cols {
+            // All ranks solve a block on the diagonal.
+            true => self.source.bring_to_all(&self.place(rows.clone(), cols), &mut piece, &mut buffers),
+            false => {
+                let own = |rank| self.place(self.pieces.own(rows, self.accuracy, rank), cols);
+                self.source.bring_shares(own, &mut piece, &mut buffers)
+            }
+        };
+        (self.piece, self.buffers) = (piece, buffers);
+        brought?;
+        let view = self.piece.view();
+        Ok(if self.transposed { view.transposed() } else { view })
+    }
+
+    fn own_rows(&self, rows: &Range<usize>) -> Range<usize> {
+        self.pieces.own(rows, self.accuracy, self.source.team.world().rank())
+    }
+
+    fn exchange(&mut self, rows: &Range<usize>, w: &mut Matrix, done: Result<()>) -> Result<()> {
+        let world = self.source.team.world();
+        agree(world, done)?;
+        let ranks = if world.size() == 1 { 0..0 } else { 0..world.size() };
+        for rank in ranks {
+            let place = Rect { rows: self.pieces.own(rows, self.accuracy, rank), cols: 0..w.cols() };
+            if place.is_empty() {
+                break;
+            }
+            broadcast_part(world, rank, &place, w)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.piece = Matrix::empty(); // the next step counts on its memory
+        self.buffers = MessageBuffers::default();
     }
 }

@@ -1,9 +1,10 @@
-//! A few right-hand sides: one substitution over the ranks, tile row by tile row of the factor.
+//! A few right-hand sides over ranks. By norms: one substitution, tile row by tile row of the factor. Entry by entry:
+//! each rank substitutes for some of the right sides, while the rows of the factor are streamed.
 //!
-//! All ranks have the unknowns. Each rank adds up the products with its own tiles, as exact integers; the owner of the
-//! diagonal tile takes these sums, solves the blocks of 8 rows within it and sends the unknowns to all ranks. Where an
-//! unknown makes the common exponent grow, all sums are made again with the unknowns cut to the new exponent, as in one
-//! process, so the bits are the same.
+//! By norms all ranks have the unknowns. Each rank adds up the products with its own tiles, as exact integers; the
+//! owner of the diagonal tile takes these sums, solves the blocks of 8 rows within it and sends the unknowns to all
+//! ranks. Where an unknown makes the common exponent grow, all sums are made again with the unknowns cut to the new
+//! exponent, as in one process, so the bits are the same.
 //!
 //! A step on the diagonal depends on the previous one, so it is done at once, and the sums that it needs from others
 //! are sent at once, in messages whose senders wait for no receiver. All other products are added up ahead, while
@@ -11,15 +12,25 @@
 //! have work to the end.
 
 use crate::comm::{Incoming, Transport};
-use crate::context::Progress;
+use crate::context::{Context, Progress};
 use crate::drive;
 use crate::error::Result;
 use crate::kernels::dots::DIGIT_BITS;
 use crate::math::float::{FloatRef, Head, limbs_for, round_integer};
-use crate::matrix::Matrix;
-use crate::ops::solve::dots::unknowns::{BlockSums, FactorPiece, Scaling, Sweep, Unknowns};
-use crate::ops::solve::ranks::factor::FactorTiles;
-use crate::plan::BLOCK;
+use crate::matrix::{EntryIndex, Matrix};
+use crate::ops::distribution::rect::Rect;
+use crate::ops::product::block::moved;
+use crate::ops::solve::band::scatter;
+use crate::ops::solve::dots::{BlockSums, FactorPiece, Scaling, Sweep, Unknowns, bytes, store_columns};
+use crate::ops::solve::problem::{SolveBits, SystemShape, TrsmBits};
+use crate::ops::solve::ranks::SolveCall;
+use crate::ops::solve::ranks::operands::{FactorTiles, LocalSolution};
+use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, broadcast_part, message_bytes};
+use crate::ops::solve::ranks::stream::rows_of;
+use crate::ops::solve::run::make_room;
+use crate::ops::solve::sums::worker_bytes;
+use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle};
+use crate::plan::{BLOCK, even_share};
 use crate::site::Site;
 use crate::tile::TileId;
 use rug::integer::Order;
@@ -397,6 +408,161 @@ fn read_value(words: &[u64], bits: u32) -> Float {
     match words[0] {
         NOT_FINITE => Float::with_val(bits, rug::float::Special::Nan),
         head => FloatRef { head: Head(head), limbs: &words[1..] }.to_float(bits),
+    }
+}
+
+/// Bytes of a rank that has all right-hand sides, of `right_bits` bits, and their unknowns.
+pub(super) fn vectors_bytes(ctx: &Context, shape: SystemShape, right_bits: u32, precision_bits: u32) -> u64 {
+    // Each right side has its unknowns at the same time, and sums that are twice as long.
+    3 * bytes(ctx, shape, precision_bits) + shape.right_bytes(right_bits)
+}
+
+/// Most rows of a piece: more would only take memory.
+const PIECE_ROWS: usize = 64;
+
+/// Rows of a piece.
+fn sum_rows(order: usize, factor_bits: u32) -> usize {
+    rows_of(order, factor_bits).min(PIECE_ROWS).min(order).max(1)
+}
+
+/// The sizes that the memory of a call depends on.
+#[derive(Clone, Copy)]
+pub(super) struct SumSizes {
+    pub shape: SystemShape,
+    pub working_bits: u32,
+    pub bits: TrsmBits,
+    pub ranks: usize,
+}
+
+impl SumSizes {
+    /// Bytes of a rank: the right-hand sides and solutions of all, the memory of a substitution, a piece and a message.
+    pub fn bytes(&self) -> u64 {
+        let SumSizes { shape, working_bits, bits, ranks } = *self;
+        let (order, own) = (shape.order, even_share(shape.columns, ranks, 0).len() as u64);
+        let (each, solution) = (SolveBits { precision: bits.solution, working: working_bits }, bits.solution);
+        let piece_rows = sum_rows(order, bits.triangle);
+        shape.right_bytes(bits.right)
+            + shape.right_bytes(solution)
+            + own * (worker_bytes(order, each, limbs_for(bits.triangle)) + Matrix::bytes_for(order, 1, solution))
+            + Matrix::bytes_for(piece_rows, order, bits.triangle)
+            + message_bytes(piece_rows * order, bits.triangle, 1)
+    }
+}
+
+/// A substitution of one right side.
+struct SubstitutionColumn {
+    index: usize,
+    rooms: [SubstitutionRoom; 2],
+    /// The unknowns of the first substitution, and the solution.
+    values: [Matrix; 2],
+}
+
+impl SubstitutionColumn {
+    fn new(index: usize, order: usize, bits: SolveBits) -> Result<SubstitutionColumn> {
+        let bits = [bits.working, bits.precision];
+        let values = [Matrix::zeros(order, 1, bits[0])?, Matrix::zeros(order, 1, bits[1])?];
+        Ok(SubstitutionColumn { index, rooms: bits.map(|bits| SubstitutionRoom::new(order, bits)), values })
+    }
+
+    /// Finds the unknowns `rows` of a substitution, for which the rows of the triangle are at hand.
+    fn solve(&mut self, triangle: &VectorTriangle<'_>, rows: Range<usize>, right: &Matrix, upper: bool) -> Result<()> {
+        let [forward, backward] = &mut self.rooms;
+        let [middle, solution] = &mut self.values;
+        let order = middle.rows();
+        let index = self.index;
+        let solved = match upper {
+            false => {
+                let right = RightSide { b: right.view().block(0..order, index..index + 1)?, alpha: None };
+                triangle.substitute_rows(rows, &right, forward, |row, value| middle.set(row, 0, value))
+            }
+            true => {
+                let right = RightSide { b: middle.view(), alpha: None };
+                triangle.substitute_rows(rows, &right, backward, |row, value: FloatRef<'_>| solution.set(row, 0, value))
+            }
+        };
+        solved.map_err(|error| moved(error, 0, index))
+    }
+}
+
+impl SolveCall<'_> {
+    /// All right-hand sides by substitution. Collective.
+    pub(super) fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<LocalSolution> {
+        let SystemShape { order, columns } = self.shape(tiles);
+        let site = self.site;
+        let needed = vectors_bytes(site.ctx, self.shape(tiles), self.b.precision_bits(), self.precision_bits);
+        site.admit(needed)?;
+        make_room(site.ctx, site.on_node(needed));
+        let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(site)?);
+        let right = self.b.everywhere(site.world())?;
+        let pass = |sweep| SubstitutionPass::new(site, tiles, &scaling, sweep, columns);
+        let middle = pass(Sweep::Forward).run(&|column, row| right.float(row, column))?;
+        let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
+        let whole = Matrix::zeros(order, solution.len(), self.precision_bits)
+            .and_then(|mut whole| store_columns(&solution, whole.view_mut()).map(|()| whole));
+        let planned_bytes = site.share().memory().total(needed);
+        Ok(LocalSolution::on_every_rank(site.world(), site.agreed(whole)?).planned(planned_bytes))
+    }
+
+    /// All right-hand sides by sums of digits, as one process finds them. Collective.
+    pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<LocalSolution> {
+        let (ctx, site) = (self.site.ctx, self.site);
+        let world = site.world();
+        let shape = self.shape(tiles);
+        let SystemShape { order, columns } = shape;
+        let bits = SolveBits { working: working_bits, precision: self.precision_bits };
+        let sizes = SumSizes { shape, working_bits, bits: self.bits(), ranks: world.size() };
+        site.admit(sizes.bytes())?;
+        make_room(ctx, site.on_node(sizes.bytes()));
+        let right = self.b.everywhere(world)?;
+        let of_rank = |rank| even_share(columns, world.size(), rank);
+        let own = of_rank(world.rank()).map(|index| SubstitutionColumn::new(index, order, bits));
+        let mut own = site.agreed(own.collect::<Result<Vec<_>>>())?;
+        let source = StreamSource { team: site.team, factor: self.factor, scale: None };
+        for upper in [false, true] {
+            self.pass(&source, &mut own, &right, upper)?;
+        }
+        let mut whole = site.agreed(Matrix::zeros(order, columns, self.precision_bits))?;
+        for rank in 0..world.size() {
+            for (at, index) in of_rank(rank).enumerate() {
+                if rank == world.rank() {
+                    scatter(&own[at].values[1], &[index], &[], &mut whole);
+                }
+                broadcast_part(world, rank, &Rect { rows: 0..order, cols: index..index + 1 }, &mut whole)?;
+            }
+        }
+        Ok(LocalSolution::on_every_rank(world, whole).planned(site.share().memory().total(sizes.bytes())))
+    }
+
+    /// One of the two substitutions, on this rank's columns.
+    fn pass(
+        &self,
+        source: &StreamSource<'_>,
+        own: &mut [SubstitutionColumn],
+        right: &Matrix,
+        upper: bool,
+    ) -> Result<()> {
+        let order = source.order();
+        let size = sum_rows(order, self.factor.precision_bits());
+        let count = order.div_ceil(size);
+        let mut buffers = MessageBuffers::default();
+        let mut piece = self.site.agreed(Matrix::zeros(size, order, self.factor.precision_bits()))?;
+        for step in 0..count {
+            let at = if upper { count - 1 - step } else { step };
+            let rows = at * size..((at + 1) * size).min(order);
+            let place = match upper {
+                false => Rect { rows: rows.clone(), cols: 0..rows.end },
+                true => Rect { rows: rows.start..order, cols: rows.clone() },
+            };
+            source.bring_to_all(&place, &mut piece, &mut buffers)?;
+            let view = if upper { piece.transposed() } else { piece.view() };
+            let first = EntryIndex { row: rows.start, col: if upper { rows.start } else { 0 } };
+            let triangle = VectorTriangle::of_piece(view, first, order, !upper);
+            let solved = own.iter_mut().try_for_each(|column| column.solve(&triangle, rows.clone(), right, upper));
+            let done = (usize::from(upper) * count + step) as u64 + 1;
+            let progress = Progress::new("solve", done, 2 * count as u64);
+            self.site.agree(solved.and_then(|()| self.site.ctx.report_progress(progress)))?;
+        }
+        Ok(())
     }
 }
 

@@ -12,9 +12,9 @@ use crate::error::Result;
 use crate::math::bound::ceil_log2;
 use crate::matrix::Matrix;
 use crate::ops::product::block::working_bits_below;
-use crate::ops::product::forecast::{larger_refusal, plan_integers};
-use crate::ops::product::kernel::shorter_ends;
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::path::shorter_ends;
+use crate::ops::product::plan::{larger_refusal, plan_integers};
+use crate::ops::product::problem::ProductSize;
 
 /// Entries that are summed one by one at a time.
 pub(super) const SINGLES_AT_ONCE: usize = 4096;

@@ -1,0 +1,78 @@
+//! Options of `eigenvalue`.
+
+use super::factor::Triangle;
+use super::values::precision;
+use super::{EngineArgs, Precision};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use sunzi::Result;
+use sunzi::eigenvalue::Extreme;
+
+/// The ends of the spectrum that are wanted.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ends {
+    /// The smallest and the largest eigenvalue.
+    Both,
+    /// The smallest eigenvalue; of negative ones the most negative.
+    Smallest,
+    /// The largest eigenvalue.
+    Largest,
+}
+
+impl Ends {
+    /// Each of them.
+    pub fn each(self) -> &'static [Extreme] {
+        match self {
+            Ends::Both => &[Extreme::Smallest, Extreme::Largest],
+            Ends::Smallest => &[Extreme::Smallest],
+            Ends::Largest => &[Extreme::Largest],
+        }
+    }
+}
+
+/// The end of `sunzi eigenvalue --help`.
+const EXAMPLES: &str = "Examples:\n  sunzi eigenvalue A.mtx\n  \
+    sunzi eigenvalue A.csv --precision 128 --which smallest\n  \
+    sunzi eigenvalue X.mtx --factor L.mtx --precision 64 --report e.json\n\n\
+    Both ends of an interval are proven: one by a Rayleigh quotient, the other by a Cholesky factorisation of the \
+    shifted matrix. The interval is at most 2^-B times the eigenvalue wide, where the eigenvalue is not far smaller \
+    than the norm of the matrix; roundings of decimals in the file of A are included.";
+
+/// `sunzi eigenvalue`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Eigenvalue {
+    /// The symmetric matrix A.
+    pub a: PathBuf,
+    /// Lower triangular matrix L: enclose the eigenvalues of L^-1 A L^-T, which are those of A v = t L L^T v.
+    #[arg(long, value_name = "FILE")]
+    pub factor: Option<PathBuf>,
+    /// Ends of the spectrum.
+    #[arg(long, value_name = "ENDS", value_enum, default_value = "both")]
+    pub which: Ends,
+    #[command(flatten)]
+    pub triangle: Triangle,
+    /// Bits B of an eigenvalue that its interval determines [default: as stated in the file of A].
+    #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision, help_heading = "Precision")]
+    bits: Option<u32>,
+    /// Bits to which decimal input is rounded [default: as stated in the file, else the precision plus 64].
+    #[arg(long = "input-precision", value_name = "B", value_parser = precision, help_heading = "Precision")]
+    input_bits: Option<u32>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+impl Eigenvalue {
+    /// The precision for a reader of matrices.
+    pub fn precision(&self) -> Precision {
+        Precision { bits: self.bits, input_bits: self.input_bits }
+    }
+
+    /// Refuses a precision that the kernel cannot serve.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Precision`].
+    pub fn check(&self) -> Result<()> {
+        self.precision().check(&self.engine)
+    }
+}
