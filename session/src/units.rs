@@ -122,8 +122,9 @@ pub fn format_seconds(seconds: f64) -> String {
 /// Columns of the narrowest terminal that tables are made for.
 const COLUMNS: usize = 80;
 
-/// Text of which no line is wider than a terminal, as far as words allow: longer lines go on below their second column,
-/// those without columns with four blanks, and break behind a comma where there is one in their second half.
+/// Wraps text to the width of a terminal, as far as words allow: the rest of a longer line is indented to its second
+/// column, or by four blanks where it has no columns; a line breaks after a comma where there is one in its second
+/// half.
 pub fn folded(text: &str) -> String {
     text.lines().map(folded_line).collect::<Vec<_>>().join("\n")
 }
@@ -147,7 +148,7 @@ fn folded_line(line: &str) -> String {
     lines.join("\n")
 }
 
-/// Where the second column of a line of a table begins: behind the first two blanks that follow a word.
+/// The place where the second column of a line of a table begins: after the first two blanks that follow a word.
 fn second_column(line: &str) -> Option<usize> {
     let first = line.len() - line.trim_start().len();
     let gap = first + line[first..].find("  ")?;

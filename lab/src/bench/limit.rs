@@ -87,12 +87,12 @@ impl Limit {
         self.each(rates, read_bytes).min_by(|one, other| one.seconds.total_cmp(&other.seconds))
     }
 
-    /// The least time of the family of one kernel; `None` where its rate is not measured.
+    /// The least time with the family of one kernel; `None` where the rate of the family is not measured.
     pub fn of_kernel(&self, kernel: &str, rates: &[IssueRates], read_bytes: f64) -> Option<LeastTime> {
         self.each(rates, read_bytes).find(|time| time.kernel == kernel)
     }
 
-    /// The least time of each family of which the rate is measured.
+    /// The least time with each family whose rate is measured.
     fn each(&self, rates: &[IssueRates], read_bytes: f64) -> impl Iterator<Item = LeastTime> {
         FAMILIES.iter().enumerate().filter_map(move |(number, family)| {
             let measured: Vec<f64> = rates.iter().map(|rates| rates.0[number]).filter(|&rate| rate > 0.0).collect();

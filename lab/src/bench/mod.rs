@@ -97,7 +97,7 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     finding.into_right().map(drop)
 }
 
-/// A benchmark that was made.
+/// The results of a benchmark.
 struct Finding {
     report: BenchReport,
     /// The check of our own result.
