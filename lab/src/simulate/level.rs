@@ -131,7 +131,8 @@ pub(super) struct DiskLevel {
 }
 
 impl DiskLevel {
-    /// An empty memory with room for `room_tiles`; `runs` of the protocol may be under way for `workers`.
+    /// An empty memory for at most `room_tiles` tiles; the protocol may give out `runs` runs at a time to `workers`
+    /// workers.
     pub fn new(
         tiles: TileLevel,
         room_tiles: usize,
