@@ -23,7 +23,7 @@ pub(super) enum EventKind {
     Loaded,
     /// A job has computed.
     Computed,
-    /// The result of a job is where others can have it.
+    /// The result of a job is available to others.
     Done,
     /// A disk has answered a request.
     Moved,
