@@ -1,5 +1,5 @@
-//! The files of a command's operands, named where their shapes do not fit: a shape alone does not show which file it is
-//! of, and two files may have been given in the wrong order.
+//! The files of a command's operands, named in messages about shapes that do not fit: a shape does not show the file
+//! that it belongs to, and two files may have been given in the wrong order.
 
 use crate::args::{Command, Eigenvalue, Gemm, Syrk, Verify, VerifyOperation};
 use crate::files::header;
@@ -20,7 +20,7 @@ struct NamedOperand {
 pub struct NamedOperands(Vec<NamedOperand>);
 
 impl NamedOperands {
-    /// Those of `command`; none of one that reads no matrices, or any number of them.
+    /// The operands of `command`; none for a command that reads no matrices, or any number of them.
     pub fn of(command: &Command) -> NamedOperands {
         let mut named = match command {
             Command::Syrk(args) => vec![("P", &args.p)],
@@ -43,7 +43,7 @@ impl NamedOperands {
         NamedOperands(named.into_iter().map(|(name, path)| NamedOperand { name, path: path.clone() }).collect())
     }
 
-    /// A refusal of shapes with the files that have them; every other error as it is.
+    /// Adds the files to an error about shapes; every other error is returned unchanged.
     pub fn named_in(&self, error: Error) -> Error {
         let Some(wrong) = self.wrong(&error) else { return error };
         let message = match &self.0[..] {
@@ -58,7 +58,7 @@ impl NamedOperands {
         Error::Format { path: wrong.path.clone(), message }
     }
 
-    /// The operand that a refusal of shapes is about: the one that is not square where it has to be, else the first.
+    /// The operand that caused an error about shapes: the one that is not square where it must be, otherwise the first.
     fn wrong(&self, error: &Error) -> Option<&NamedOperand> {
         match error {
             Error::NotSquare { rows, cols, .. } => {
@@ -72,7 +72,7 @@ impl NamedOperands {
 }
 
 impl NamedOperand {
-    /// Its file and its shape, in words.
+    /// Its file and its shape, as text.
     fn place(&self) -> String {
         let NamedOperand { name, path } = self;
         let shape = shape(path).map_or(String::new(), |(rows, cols)| format!(", {rows} x {cols}"));

@@ -1,8 +1,10 @@
-//! How long an operation will take here: small runs of it are timed now, and the time is extrapolated to its size.
+//! Predicts the time of an operation on this machine: small runs of it are timed now, and the time is extrapolated to
+//! its size.
 //!
 //! The time of a run is taken as `a` times its products plus `b` times the entries that it converts; runs of different
-//! sizes and one precision, of the same shape unless it is long and thin, determine `a` and `b`. Within a factor
-//! 1.5 of the time of a run on an idle machine, from some hundred rows on. Independent of: plans, files, devices.
+//! sizes and one precision, of the same shape unless it is long and thin, determine `a` and `b`. The prediction is
+//! within a factor 1.5 of the time of a run on an idle machine, from some hundred rows on. Independent of: plans,
+//! files, devices.
 
 use std::time::Instant;
 use sunzi::gallery::{Kind, Size, generate};
@@ -58,12 +60,12 @@ pub enum ForecastOperation {
     Inverse,
 }
 
-/// An operation of some size.
+/// An operation of a given size.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
     /// The operation.
     pub operation: ForecastOperation,
-    /// Its sides, as the operation has them; 1 for those that it has not.
+    /// The dimensions, as the operation defines them; 1 for those that it does not have.
     pub sides: [usize; 3],
     /// Bits of every significand.
     pub precision_bits: u32,

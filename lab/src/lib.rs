@@ -2,16 +2,17 @@
 //!
 //! - [`mod@bench`]: our operations compared with other implementations and with the machine's limit, every answer
 //!   checked;
-//! - [`baselines`]: those other implementations;
-//! - [`conformance`]: what every device must compute; [`gpu_check`]: whether those of this machine do, and how fast;
-//! - [`mod@forecast`]: how long an operation will take here;
+//! - [`baselines`]: the other implementations;
+//! - [`conformance`]: the checks that every device must pass; [`gpu_check`]: whether the devices of this machine pass
+//!   them, and their rates;
+//! - [`mod@forecast`]: a prediction of the time of an operation on this machine;
 //! - [`simulate`]: a factorisation on a cluster in virtual time;
 //! - [`machine`]: a description of the machine, with the OpenBLAS that baselines call.
 //!
-//! They print through a [`Session`](sunzi_session::session::Session) of the caller's.
+//! They print through a [`Session`](sunzi_session::session::Session) of the caller.
 //!
-//! Depends on: the library, and what commands share (`sunzi_session`). Independent of: command lines, terminals,
-//! signals.
+//! Depends on: the library, and the code that commands share (`sunzi_session`). Independent of: command lines,
+//! terminals, signals.
 
 pub mod baselines;
 pub mod bench;

@@ -47,11 +47,11 @@ impl Machine {
     }
 }
 
-/// Starts the program anew where OpenBLAS runs kernels for a lesser processor than this one, or for a greater one than
-/// `SUNZI_CPU` shows: without `OPENBLAS_CORETYPE` where that is set to a wrong value, then with the right one.
+/// Restarts the program where OpenBLAS runs kernels for an older processor than this one, or for a newer one than
+/// `SUNZI_CPU` allows: first without `OPENBLAS_CORETYPE` where that is set to a wrong value, then with the right one.
 ///
-/// OpenBLAS reads the variable when it is loaded, so nothing less helps. `note` gets a remark where no restart is
-/// possible; otherwise there is no remark, as the benchmark names the kernels that run.
+/// OpenBLAS reads the variable when it is loaded, so a restart is necessary. `note` receives a remark where no restart
+/// is possible; otherwise there is no remark, as the benchmark names the kernels that run.
 pub fn restart_with_right_blas(note: impl Fn(&str)) {
     let Some(misfit) = openblas::misfit() else { return };
     let value = match std::env::var(CORE_VARIABLE) {

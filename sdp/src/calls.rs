@@ -51,7 +51,7 @@ thread_local! {
 
 /// The result of `work`, and the calls that it made on this thread; these are all calls if its context has one thread.
 /// Results have the same bits; the run takes several times as long. The progress of a call is reported once for each
-/// repetition, and while a call is repeated, one more result is held than a plan counts.
+/// repetition. The memory of a repeated call exceeds its plan by one result.
 pub fn time_calls<R>(work: impl FnOnce() -> R) -> (R, CallTimes) {
     let mut outer = Outer(RECORD.replace(Some(CallTimes::new())));
     let result = work();

@@ -1,4 +1,4 @@
-//! The choices that every command of the program has for the engine: threads, memory, kernel, devices.
+//! The choices of threads, memory, kernel and devices that every command of the program offers.
 
 use crate::memory::Budget;
 use sunzi::advanced::device::DeviceName;
@@ -12,18 +12,18 @@ use sunzi::{Context, ContextBuilder, Error, MAXIMUM_PRECISION_BITS, Result};
 pub struct Engine {
     /// Worker threads, 1 to 4096; `None` for all processors.
     pub threads: Option<usize>,
-    /// Limit of the whole process.
+    /// The memory limit of the whole process.
     pub memory_bytes: Option<u64>,
     /// A kernel that is known and available; `None` for the fastest.
     pub kernel: Option<&'static str>,
-    /// Devices, in order; none for only the CPU.
+    /// The devices, in order; empty for the CPU only.
     pub devices: Vec<DeviceName>,
-    /// Limit on the memory of each device.
+    /// The memory limit of each device.
     pub device_memory_bytes: Option<u64>,
 }
 
 impl Engine {
-    /// `builder` with these choices but the memory limit; opens the devices.
+    /// Returns `builder` with these choices except the memory limit; opens the devices.
     ///
     /// # Errors
     /// [`Error::NoDevice`].
@@ -81,7 +81,7 @@ pub fn least_bytes<T>(builder: ContextBuilder, plan: impl FnOnce(&Context) -> Re
     }
 }
 
-/// The first error that no memory limit mends, else the refusal of a memory limit that names the larger one.
+/// The first error that no memory limit can remove; otherwise the refusal that names the larger memory limit.
 ///
 /// # Errors
 /// That error.
@@ -99,7 +99,8 @@ pub fn larger_refusal(first: Result<()>, second: Result<()>) -> Result<()> {
     }
 }
 
-/// A builder with the memory limit that the budget leaves, and the way to restate a refusal for the whole process.
+/// A builder with the memory limit that the budget leaves, and the function that restates a refusal for the whole
+/// process.
 pub fn limited(builder: ContextBuilder, budget: Option<Budget>) -> (ContextBuilder, impl Fn(Error) -> Error) {
     let builder = match &budget {
         Some(budget) => builder.memory_bytes(budget.left()),

@@ -18,7 +18,7 @@ const RESIDENT_BYTES: u64 = 26 << 20;
 /// See [`RESIDENT_BYTES`].
 const STEP_BYTES: u64 = 16 << 20;
 
-/// A limit and the bytes that are already taken of it.
+/// A limit and the bytes that are already in use.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     scope: Scope,
@@ -33,7 +33,7 @@ pub struct Budget {
 enum Scope {
     /// This process.
     Process,
-    /// A node of a cluster elsewhere: only the planned memory.
+    /// A node of another cluster: only the planned memory counts.
     Node,
 }
 
@@ -45,13 +45,13 @@ impl Budget {
         Budget { scope: Scope::Process, limit_bytes, held_bytes, program_bytes }.with_held(matrix_bytes)
     }
 
-    /// The budget of a node of a cluster elsewhere, on which nothing is taken yet.
+    /// The budget of a node of another cluster, on which no memory is in use yet.
     pub fn of_absent_node(limit_bytes: u64) -> Budget {
         Budget { scope: Scope::Node, limit_bytes, held_bytes: 0, program_bytes: 0 }
     }
 
-    /// The budget of all ranks of a node together, under the same limit; each of them counts with the libraries that
-    /// join it to the others, whether it has used them yet or not. Collective.
+    /// The budget of all ranks of a node together, under the same limit; for each rank the libraries of its connection
+    /// to the others are counted, even if it has not used them yet. Collective.
     ///
     /// # Errors
     /// [`Error::Transport`].
@@ -93,7 +93,7 @@ impl Budget {
         Error::MemoryLimit { limit_bytes: self.limit_bytes, minimum_bytes }
     }
 
-    /// One line for people.
+    /// One line of text for the terminal.
     pub fn describe(&self) -> String {
         let scope = match self.scope {
             Scope::Process => "the process",
@@ -117,7 +117,7 @@ pub fn resident_bytes() -> u64 {
     status_bytes("VmRSS:")
 }
 
-/// The most bytes that it ever occupied; 0 where the system does not report it.
+/// The most bytes that the process has occupied; 0 where the system does not report it.
 pub fn peak_resident_bytes() -> u64 {
     status_bytes("VmHWM:")
 }

@@ -1,5 +1,5 @@
-//! Pictures: figures over time, such as ready tasks and memory, mean over processes and most of any; and lines over a
-//! count, such as that of iterations.
+//! Pictures: figures over time, such as ready tasks and memory, as the mean and the maximum over processes; and lines
+//! over a count, such as the number of iterations.
 
 mod lines;
 
@@ -21,14 +21,14 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Axes<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Drawn<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// A figure at one time, over all processes.
+/// A figure of all processes at one time.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     /// The time.
     pub seconds: f64,
     /// Mean over the processes.
     pub mean: f64,
-    /// The most of any process.
+    /// The maximum over the processes.
     pub most: f64,
 }
 

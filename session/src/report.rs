@@ -1,4 +1,4 @@
-//! Reports as JSON: one object in one file, whole or absent.
+//! Reports as JSON: one object in one file, which is either complete or absent.
 //!
 //! A folder that cannot be written is an error before any work; nothing lies on the disk until the report is complete.
 //! A name that exists and is not a regular file (`/dev/stdout`) is written to directly.
@@ -15,7 +15,7 @@ pub struct ReportFile {
 }
 
 impl ReportFile {
-    /// The report that will be `path`.
+    /// Prepares the report that will be written to `path`.
     ///
     /// # Errors
     /// [`Error::Io`] where the folder cannot be written.
@@ -24,7 +24,7 @@ impl ReportFile {
         Ok(ReportFile { path: path.to_path_buf() })
     }
 
-    /// Writes `report` under its name.
+    /// Writes `report` to its file.
     ///
     /// # Errors
     /// [`Error::Io`] where the system refuses, such as on a full disk; the file is absent then, or the older one.
@@ -36,7 +36,7 @@ impl ReportFile {
 }
 
 /// Refuses an output path before any work is done for it: the folder must exist and take new files, the path must not
-/// be a folder. Nothing is left behind.
+/// be a folder. The check leaves no file behind.
 ///
 /// # Errors
 /// [`Error::Io`].

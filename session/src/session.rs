@@ -1,4 +1,4 @@
-//! The requirements of a command on its program: printing, a progress bar, a report file, and requests to stop.
+//! The services that a command needs from its program: printing, a progress bar, a report file, and requests to stop.
 
 use crate::engine::Engine;
 use crate::report::ReportFile;
@@ -48,7 +48,7 @@ impl dyn Session + '_ {
         }
     }
 
-    /// A builder with the choices of `engine` but the memory limit, and the session's progress.
+    /// A builder with the choices of `engine` except the memory limit, and the progress of the session.
     ///
     /// # Errors
     /// [`sunzi::Error::NoDevice`].

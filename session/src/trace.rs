@@ -1,7 +1,7 @@
 //! When each step of a command ran, and each task of a factorisation: spans in the JSON form that trace viewers
 //! (<https://ui.perfetto.dev>, chrome://tracing) read, with names of processes and threads.
 //!
-//! Whole or absent, as a report. Independent of: what the steps do.
+//! The file is either complete or absent, as a report is. Independent of: the work of the steps.
 
 use crate::report::ReportFile;
 use crate::session::Session;
@@ -26,11 +26,11 @@ struct Span {
     dur: f64,
 }
 
-/// An activity, in seconds since something that began before it.
+/// An activity; its times are in seconds from a common start.
 pub struct Timed {
     /// Its name.
     pub name: String,
-    /// The process that did it.
+    /// The process of the activity.
     pub process: usize,
     /// The number of the thread or engine.
     pub thread: usize,
@@ -82,10 +82,10 @@ struct Other {
     tiles: &'static str,
 }
 
-/// The program to look at a trace with.
+/// The program in which a trace can be viewed.
 pub const VIEWER: &str = "https://ui.perfetto.dev";
 
-/// How the processes and threads of spans are called, by their numbers.
+/// The names of the processes and threads of spans, by their numbers.
 pub struct Names<'a> {
     /// The name of a process.
     pub process: &'a dyn Fn(usize) -> String,
@@ -109,7 +109,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace that begins now and will be `path`.
+    /// Begins a trace that will be written to `path`.
     ///
     /// # Errors
     /// [`sunzi::Error::Io`] where the folder cannot be written.
@@ -119,12 +119,12 @@ impl Trace {
         Ok(Trace { file, path, begin: Instant::now(), spans: Vec::new(), names: BTreeMap::new(), tell: None })
     }
 
-    /// The trace, which passes the name of each step that begins to `tell`.
+    /// A trace that passes the name of each step that begins to `tell`.
     pub fn telling(self, tell: impl Fn(&str) + 'static) -> Trace {
         Trace { tell: Some(Box::new(tell)), ..self }
     }
 
-    /// Runs `step` and notes how long it took; returns the seconds too.
+    /// Runs `step` and records its duration; also returns the seconds.
     ///
     /// # Errors
     /// The errors of `step`.
@@ -151,13 +151,13 @@ impl Trace {
         }
     }
 
-    /// Adds the activities of ranks in the latest step, which began for all of them at once.
+    /// Adds the activities of ranks in the latest step, which began on all of them at once.
     pub fn add_ranks(&mut self, spans: impl Iterator<Item = Timed>, names: &Names<'_>) {
         let begin = self.spans.last().map_or(0.0, |step| step.ts);
         self.extend(begin, spans, names);
     }
 
-    /// Adds spans of a time of their own, such as a simulation's.
+    /// Adds spans with a time of their own, such as the time of a simulation.
     pub fn add_timed(&mut self, spans: impl Iterator<Item = Timed>, names: &Names<'_>) {
         self.extend(0.0, spans, names);
     }

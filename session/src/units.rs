@@ -1,4 +1,4 @@
-//! Numbers as people type and read them: counts such as `1e5`, sizes such as `100.1K`, and the way back.
+//! Numbers as text: counts such as `1e5`, sizes such as `100.1K`, and the conversion back.
 //!
 //! Promise: parsing is exact decimal arithmetic (no double in between); a refusal states the expected form.
 
@@ -16,7 +16,7 @@ struct Decimal {
 /// A count: a whole number such as `4000`, `1e5` or `2.5e3`.
 ///
 /// # Errors
-/// The expected form, for words, signs, fractions and numbers above `u64::MAX`.
+/// For words, signs, fractions and numbers above `u64::MAX`: the form that is expected.
 pub fn parse_count(text: &str) -> Result<u64, String> {
     let refused = |why: &str| Err(why.to_string());
     let Some(Decimal { mut digits, mut exponent }) = parse_decimal(text) else {
@@ -42,7 +42,7 @@ pub fn parse_count(text: &str) -> Result<u64, String> {
 /// a byte is dropped. `KB` and `KiB` mean the same as `K`, in either case.
 ///
 /// # Errors
-/// The expected form, for anything else and for sizes above `u64::MAX`.
+/// For anything else and for sizes above `u64::MAX`: the form that is expected.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let refused = |why: &str| Err(why.to_string());
     let lower = text.to_ascii_lowercase();
@@ -87,7 +87,7 @@ fn parse_decimal(text: &str) -> Option<Decimal> {
     Some(Decimal { digits: digits.parse().ok()?, exponent: exponent - fraction.len() as i32 })
 }
 
-/// Bytes for people: `512 B`, `1.50 KiB`, `2.00 GiB`.
+/// A number of bytes as text: `512 B`, `1.50 KiB`, `2.00 GiB`.
 pub fn format_bytes(bytes: u64) -> String {
     const NAMES: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {
@@ -102,7 +102,7 @@ pub fn format_bytes(bytes: u64) -> String {
     format!("{value:.2} {}", NAMES[name])
 }
 
-/// Seconds for people, three significant digits: `1.23 s`, `45.6 ms`, `7.89 us`.
+/// A time as text with three significant digits: `1.23 s`, `45.6 ms`, `7.89 us`.
 pub fn format_seconds(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s >= 0.9995 => (s, "s"),
@@ -122,8 +122,9 @@ pub fn format_seconds(seconds: f64) -> String {
 /// Columns of the narrowest terminal that tables are made for.
 const COLUMNS: usize = 80;
 
-/// Text of which no line is wider than a terminal, as far as words allow: longer lines go on below their second column,
-/// those without columns with four blanks, and break behind a comma where there is one in their second half.
+/// Wraps text to the width of a terminal, as far as words allow: the rest of a longer line is indented to its second
+/// column, or by four blanks where it has no columns; a line breaks after a comma where there is one in its second
+/// half.
 pub fn folded(text: &str) -> String {
     text.lines().map(folded_line).collect::<Vec<_>>().join("\n")
 }
@@ -147,24 +148,24 @@ fn folded_line(line: &str) -> String {
     lines.join("\n")
 }
 
-/// Where the second column of a line of a table begins: behind the first two blanks that follow a word.
+/// The place where the second column of a line of a table begins: after the first two blanks that follow a word.
 fn second_column(line: &str) -> Option<usize> {
     let first = line.len() - line.trim_start().len();
     let gap = first + line[first..].find("  ")?;
     Some(gap + line[gap..].len() - line[gap..].trim_start().len()).filter(|&column| column < COLUMNS / 2)
 }
 
-/// A number of things for people: `1 thread`, `2 threads`.
+/// A number of things as text: `1 thread`, `2 threads`.
 pub fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A matrix for people: `400 x 50, 256 bits`.
+/// A matrix as text: `400 x 50, 256 bits`.
 pub fn describe(matrix: &Matrix) -> String {
     describe_shape(matrix.rows(), matrix.cols(), matrix.precision_bits())
 }
 
-/// As [`describe`], of a matrix that is not there.
+/// As [`describe`], for a matrix that is not in memory.
 pub fn describe_shape(rows: usize, cols: usize, precision_bits: u32) -> String {
     format!("{rows} x {cols}, {precision_bits} bits")
 }

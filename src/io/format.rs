@@ -217,7 +217,7 @@ mod tests {
             error.starts_with("a.xyz: the name does not say the format: it must end in one of .mtx, .bin,"),
             "{error}"
         );
-        assert!(FileFormat::of(Path::new("a.dat-s")).unwrap_err().to_string().ends_with("read, not written"));
+        assert!(FileFormat::of(Path::new("a.dat-s")).unwrap_err().to_string().ends_with("read, but not written"));
     }
 
     #[test]

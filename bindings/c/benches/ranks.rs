@@ -244,7 +244,7 @@ fn of_solves(bench: &mut Bench, order: usize, columns: &[usize], bits: u32) {
         let right = tiles(bench.world(), &b, None);
         let (mut of_b, mut solution, mut first) = (Rows::of(&b), right.clone(), true);
         bench.compare(
-            &format!("solve {order} rows, {count} right sides, {bits} bits, factor kept"),
+            &format!("solve {order} rows, {count} right-hand sides, {bits} bits, factor kept"),
             |ctx, team| {
                 solve_into(ctx, team, &factor, &right, bits, Accuracy::Norm, &mut solution).expect("a solution");
                 std::mem::take(&mut first).then(|| own_rows(team.world(), &solution))

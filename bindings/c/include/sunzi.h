@@ -728,8 +728,8 @@ enum sunzi_status sunzi_factor_solution_digits_with(const struct sunzi_context *
 // largest entry of each column, and stores it in `*digits`. The bound is 0 if nothing can be proven, because the proof
 // that A is positive definite did not succeed. Arguments as in `sunzi_factor_solution_digits`.
 //
-// Cost: a second factorisation, whose bits are those of the condition of the scaled A and some tens more; a product of
-// A with X, and a solve.
+// Cost: a second factorisation, whose precision exceeds the logarithm of the condition number of the scaled A by some
+// tens of bits; a product of A with X, and a solve.
 enum sunzi_status sunzi_factor_certified_solution_digits(const struct sunzi_context *ctx,
                                                          const struct sunzi_factor *factor,
                                                          int32_t uplo,

@@ -248,7 +248,9 @@ pub unsafe fn make(options: *const sunzi_options) -> Outcome<Made> {
 
 /// The devices of these names, with commas between them; the CPU as a device takes `threads`.
 fn devices_of(names: &str, threads: Option<usize>) -> Outcome<Vec<Arc<dyn Device>>> {
-    let bytes = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}', which is not a number of bytes"));
+    let bytes = |text: &str| {
+        text.parse::<u64>().map_err(|_| format!("a software device, but '{text}' is not a number of bytes"))
+    };
     let read = |name: &str| {
         let refused = |why| invalid("options", format!("device '{name}' is {why}"));
         DeviceName::parse(name.trim(), bytes).map_err(refused)

@@ -90,7 +90,9 @@ impl Context {
             None => Vec::new(),
             Some(device) => device.extract::<String>().map(|name| vec![name]).or_else(|_| device.extract())?,
         };
-        let bytes = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}' is not a number of bytes"));
+        let bytes = |text: &str| {
+            text.parse::<u64>().map_err(|_| format!("a software device, but '{text}' is not a number of bytes"))
+        };
         let read = |name: &String| {
             let refused = |why| PyValueError::new_err(format!("device '{name}' is {why}"));
             DeviceName::parse(name, bytes).map_err(refused)

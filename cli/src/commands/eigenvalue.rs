@@ -1,7 +1,7 @@
-//! `sunzi eigenvalue`: a symmetric matrix in, intervals out that hold its smallest and its largest eigenvalue.
+//! `sunzi eigenvalue`: intervals that contain the smallest and the largest eigenvalue of a symmetric matrix.
 //!
-//! Promise: an interval holds the eigenvalue of the matrix in the file, roundings of its decimals included, and so do
-//! the decimals that are printed. Does not know: how an interval is found.
+//! Promise: an interval contains the eigenvalue of the matrix in the file, roundings of its decimals included, and so
+//! do the decimals that are printed. Independent of: the computation of an interval.
 
 use crate::args::Eigenvalue;
 use crate::input::Reader;
@@ -38,7 +38,7 @@ const SPARE_BITS: u32 = 64;
 struct SpectralInputs {
     a: SymmetricMatrix,
     factor: Option<Matrix>,
-    /// The fewest bits to which a number of A was rounded on the way in.
+    /// The fewest bits to which a number of A was rounded when the file was read.
     rounded_bits: Option<u32>,
 }
 
@@ -105,7 +105,7 @@ fn admit(session: &Session, config: &Eigenvalue, reader: &Reader<'_>) -> Result<
     })
 }
 
-/// Reads the operands; of a factor that was rounded on the way in the interval does not know.
+/// Reads the operands; the interval does not include roundings of a factor when its file is read.
 fn read(session: &Session, config: &Eigenvalue, reader: &Reader<'_>) -> Result<SpectralInputs> {
     let a = reader.symmetric(&config.a, config.triangle.named(), &SPECTRAL)?;
     let rounded_bits = reader.rounded_bits();
@@ -120,7 +120,7 @@ fn read(session: &Session, config: &Eigenvalue, reader: &Reader<'_>) -> Result<S
     Ok(SpectralInputs { a, factor, rounded_bits })
 }
 
-/// The interval of one end, widened by what the rounding of decimals can move an eigenvalue of A.
+/// The interval of one end, widened by the bound on the change of an eigenvalue of A by the rounding of decimals.
 fn find(ctx: &Context, operands: &SpectralInputs, bits: u32, which: Extreme) -> Result<EigenvalueEnd> {
     let SpectralInputs { a, factor, rounded_bits } = operands;
     let options = EigenvalueOptions::new().which(which);
@@ -147,7 +147,7 @@ fn rounding_error(a: &Matrix, rounded_bits: u32) -> Option<Float> {
     Some(Float::with_val(2, 1) << (exponent - rounded_bits as i32))
 }
 
-/// The sign of all eigenvalues, as far as the intervals decide it. By a factor they keep their signs.
+/// The sign of all eigenvalues, as far as the intervals decide it. A factor does not change their signs.
 fn definiteness(ends: &[EigenvalueEnd]) -> Option<&'static str> {
     let of = |which: Extreme| ends.iter().find(|end| end.which == which).map(|end| &end.interval);
     let (smallest, largest) = (of(Extreme::Smallest), of(Extreme::Largest));
@@ -170,12 +170,12 @@ fn name(which: Extreme) -> &'static str {
     }
 }
 
-/// A number in decimals, not above it (`Round::Down`) or not below it; in as many digits as it takes, or in `digits`.
+/// A number in decimals, not above it (`Round::Down`) or not below it; exact, or in `digits` digits.
 fn decimals(value: &Float, digits: Option<usize>, round: Round) -> String {
     value.to_string_radix_round(10, digits, round)
 }
 
-/// The decimals of both ends of an interval, which hold it.
+/// The decimals of both ends of an interval, rounded outwards.
 fn both_decimals(interval: &EigenvalueInterval, digits: Option<usize>) -> [String; 2] {
     [decimals(&interval.lower, digits, Round::Down), decimals(&interval.upper, digits, Round::Up)]
 }
@@ -195,7 +195,7 @@ fn report(end: &EigenvalueEnd, bits: u32) -> Value {
     })
 }
 
-/// Decimal digits that show an interval of `bits` bits, with some more.
+/// The number of decimal digits that shows an interval of `bits` bits, with a few more.
 fn digits_of(bits: u32) -> usize {
     (f64::from(bits) * std::f64::consts::LOG10_2).ceil() as usize + 3
 }

@@ -290,10 +290,10 @@ fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
         "inverse" => "A X = I",
         _ => "A X = B",
     };
-    let (columns, threads) = (counted(*columns, "right side"), counted(*threads, "thread"));
+    let (columns, threads) = (counted(*columns, "right-hand side"), counted(*threads, "thread"));
     let path = match plan.path {
-        Path::Dots => "dot products in fixed point, one right side after the other",
-        Path::Sums => "sums of digits, one right side after the other",
+        Path::Dots => "dot products in fixed point, one right-hand side after the other",
+        Path::Sums => "sums of digits, one right-hand side after the other",
         Path::Parts => "recursive splitting of the triangle",
         Path::Tiles => "tiles in fixed point",
     };
@@ -303,7 +303,7 @@ fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
              {kernel}, {threads}"
         ),
         format!("path            {path}"),
-        format!("bands           {} of {}", plan.bands, counted(plan.band_columns, "right side")),
+        format!("bands           {} of {}", plan.bands, counted(plan.band_columns, "right-hand side")),
         operands(request),
         part("result", Matrix::bytes_for(plan.order, plan.columns, *precision_bits), ""),
     ];

@@ -41,7 +41,7 @@ impl DeviceName {
             ("soft", _) => Ok(DeviceName::SOFT),
             (_, Some(bytes)) => Ok(DeviceName::Soft(size(bytes)?)),
             _ if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                number.parse().map(DeviceName::Cuda).map_err(|_| "the number is too large for a device".into())
+                number.parse().map(DeviceName::Cuda).map_err(|_| "a number that is too large for a device".into())
             }
             _ => Err("none of: a number of a CUDA device (0 or cuda:0), all (or cuda), soft, soft:SIZE, host".into()),
         }

@@ -45,7 +45,7 @@ pub struct ErrorText {
 }
 
 impl ErrorText {
-    /// The text that `say` returns for a base.
+    /// The text for both bases of the indices, as `say` returns it for each of them.
     pub fn counted(say: impl Fn(IndexBase) -> String) -> ErrorText {
         ErrorText { from_zero: say(IndexBase::Zero), from_one: say(IndexBase::One) }
     }

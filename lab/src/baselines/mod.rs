@@ -107,7 +107,7 @@ pub fn admit(name: &str, operation: Operation, precision_bits: u32) -> Result<()
 /// instructions that `SUNZI_CPU` hides.
 ///
 /// # Errors
-/// One line for the user.
+/// The message is one line for the user.
 pub fn check_for_timing(name: &str, operation: Operation, precision_bits: u32) -> Result<(), String> {
     admit(name, operation, precision_bits)?;
     if name == "sdpb" || cfg!(flint_blas) && ["flint", "nfloat"].contains(&name) {

@@ -75,14 +75,14 @@ impl Reach {
     }
 }
 
-/// Kernels that are not those of this processor.
+/// OpenBLAS runs kernels that were made for another processor.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// The kernels, and the reason why they do not fit.
+    /// The names of these kernels, and the reason why they do not fit the processor.
     pub what: String,
-    /// The value of [`CORE_VARIABLE`] that would be right.
+    /// The value of [`CORE_VARIABLE`] that selects suitable kernels.
     pub core: &'static str,
-    /// Whether they use more than all others may.
+    /// Whether the kernels use more features of the processor than `SUNZI_CPU` allows.
     is_greater: bool,
 }
 
@@ -101,7 +101,7 @@ impl Misfit {
     }
 }
 
-/// The kernel set that OpenBLAS picked, such as `SkylakeX`; `None` where OpenBLAS is not linked.
+/// The kernel set that OpenBLAS selected, such as `SkylakeX`; `None` where OpenBLAS is not linked.
 ///
 /// The choice is made when the library is loaded, before `main`; [`CORE_VARIABLE`] overrides it.
 pub fn core() -> Option<String> {
@@ -115,7 +115,7 @@ pub fn core() -> Option<String> {
     None
 }
 
-/// Whether OpenBLAS runs kernels for a lesser processor than this one, or a greater one.
+/// Whether OpenBLAS runs kernels that were made for an older or for a newer processor than this one.
 ///
 /// Three causes are known: the environment names another processor; OpenBLAS is older than the processor (0.3.21 takes
 /// `Prescott` on an Emerald Rapids, which costs a factor of five); `SUNZI_CPU` hides vectors that OpenBLAS finds.

@@ -45,7 +45,8 @@ pub struct Problem<'a> {
     pub operation: Operation,
     /// Rows of each operand.
     pub rows: usize,
-    /// Columns of the operands of a product; right-hand sides of a triangular system; as `rows` for a factorisation.
+    /// The columns of the operands of a product, or the right-hand sides of a triangular system; equal to `rows` for a
+    /// factorisation.
     pub cols: usize,
     /// Precision of the entries and of the result.
     pub precision_bits: u32,
@@ -53,7 +54,7 @@ pub struct Problem<'a> {
     pub a: &'a [Float],
     /// The second operand, B, where the operation has one.
     pub b: Option<&'a [Float]>,
-    /// How many threads a run may use, at least one.
+    /// The number of threads that a run may use, at least one.
     pub threads: usize,
 }
 

@@ -11,7 +11,7 @@ use sunzi::{Error, Result};
 
 use super::sys;
 
-/// How a square matrix lies on the ranks.
+/// The distribution of a square matrix over the ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockCyclicLayout {
     /// Rows of the matrix.
@@ -65,16 +65,16 @@ pub struct Pdpotrf<'a> {
     system: c_int,
     /// ScaLAPACK's descriptor of the matrix.
     descriptor: [c_int; 9],
-    /// Column-major, as the rows of this rank are many.
+    /// Column-major; there are as many rows as this rank has.
     words: Vec<f64>,
 }
 
-/// Least and median seconds of several runs.
+/// The least and the median time of several runs, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Seconds {
     /// The least.
     pub min: f64,
-    /// The median, the mean of both where there are two.
+    /// The median; for an even number of runs the mean of the two middle times.
     pub median: f64,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Pdpotrf<'a> {
         Ok(Pdpotrf { rank, layout, rows, cols, context, system, descriptor, words })
     }
 
-    /// How the matrix lies on the ranks.
+    /// The distribution of the matrix over the ranks.
     pub fn layout(&self) -> BlockCyclicLayout {
         self.layout
     }
@@ -129,7 +129,7 @@ impl<'a> Pdpotrf<'a> {
         (i < count && j < self.cols.count(self.layout.order)).then(|| self.words[j * count + i])
     }
 
-    /// `A = L L^T` in place of the lower triangle, once; the seconds of the slowest rank. Collective.
+    /// Computes `A = L L^T` once, in place of the lower triangle; returns the seconds of the slowest rank. Collective.
     ///
     /// # Errors
     /// On all ranks alike: [`Error::Verification`] where a leading minor is not positive; [`Error::Transport`].

@@ -1,10 +1,9 @@
 //! The product as SDPB computes it: one BLAS call per prime.
 //!
-//! Native numbers are GMP's `mpf`. Each column is divided by its norm and scaled to integers of
-//! b bits; FLINT's subproduct tree takes their residues, which go balanced and as doubles into
-//! one window per operand, prime after prime; `dsyrk` or `dgemm` multiplies prime by prime; the
-//! tree combines the products again, and norms and scale are put back. The method and the
-//! rule for the primes are those of SDPB's `bigint_syrk`.
+//! Native numbers are GMP's `mpf`. Each column is divided by its norm and scaled to integers of b bits; FLINT's
+//! subproduct tree computes their residues, which are stored balanced and as doubles in one window per operand, prime
+//! after prime; `dsyrk` or `dgemm` multiplies prime by prime; the tree reconstructs the products, and norms and scale
+//! are multiplied back in. The method and the rule for the primes are those of SDPB's `bigint_syrk`.
 //!
 //! Two things differ from SDPB, both to its advantage: threads take the place of ranks, and both
 //! conversions visit entries in blocks, so that windows are read and written in runs of

@@ -57,7 +57,7 @@ unsafe extern "C" {
 unsafe extern "C" {
     /// A handle for a communicator.
     pub fn Csys2blacs_handle(comm: sunzi::comm::mpi::MPI_Comm) -> c_int;
-    /// Gives a handle for a communicator back.
+    /// Releases the handle of a communicator.
     pub fn Cfree_blacs_system_handle(handle: c_int);
     /// A grid of ranks; `context` is the handle of a communicator and becomes that of the grid.
     pub fn Cblacs_gridinit(context: *mut c_int, order: *const c_char, rows: c_int, cols: c_int);

@@ -1,8 +1,8 @@
 //! `sunzi bench batch`: many small problems in one call, compared with as many single calls and with the baselines.
 //!
-//! All problems differ. The batch and the single calls must have the same bits; those and every baseline are checked by
-//! the verifier of the operation at some of the problems. Baselines take one problem after the other, on one thread
-//! each.
+//! All problems differ. The batch and the single calls must give the same bits; for some of the problems, their results
+//! and those of every baseline are checked by the verifier of the operation. Baselines take one problem after the
+//! other, on one thread each.
 
 use super::check::{Verifier, worst};
 use super::operands::Operands;
@@ -40,13 +40,14 @@ pub struct BenchBatch {
     pub count: usize,
     /// Rows of each operand.
     pub rows: usize,
-    /// Columns of each operand of a product, right-hand sides of a system; as `rows` for a factorisation.
+    /// The columns of each operand of a product, or the right-hand sides of a system; equal to `rows` for a
+    /// factorisation.
     pub cols: usize,
     /// Precision.
     pub precision_bits: u32,
-    /// Names of the baselines, and `calls`.
+    /// The names of the baselines; the name `calls` selects the single calls.
     pub baselines: Vec<String>,
-    /// Timed runs of each.
+    /// The number of timed runs of each side.
     pub runs: usize,
     /// The accuracy that our results promise for each entry.
     pub accuracy: Accuracy,
@@ -88,9 +89,9 @@ struct BatchSide<'a> {
     matrices: Vec<Matrix>,
     grams: Vec<SymmetricMatrix>,
     factors: Vec<Cholesky>,
-    /// Seconds of the timed runs in one call.
+    /// Seconds of the timed runs of the whole batch in one call.
     batch_seconds: Vec<f64>,
-    /// Seconds of those with a call for each problem.
+    /// Seconds of the timed runs with a separate call for each problem.
     call_seconds: Vec<f64>,
 }
 

@@ -10,7 +10,7 @@ use sunzi::Matrix;
 /// Entries sampled.
 const SAMPLES: usize = 64;
 
-/// A judge of whether a result is right.
+/// Decides whether a result is right.
 pub trait Verifier {
     /// Largest error of the sampled entries of a result in units of our bound; 0 where there are none, and not a
     /// number where an entry is none.
@@ -20,14 +20,14 @@ pub trait Verifier {
     fn baseline_allowance(&self) -> f64;
 }
 
-/// Places in a matrix that is not empty, without end, always the same.
+/// An endless sequence of places in a matrix that is not empty, the same in every run.
 pub fn draw(rows: usize, cols: usize) -> impl Iterator<Item = (usize, usize)> {
     let mut generator = ChaCha8Rng::seed_from_u64(0);
     let mut index = move |count: usize| ((u128::from(generator.next_u64()) * count as u128) >> 64) as usize;
     std::iter::repeat_with(move || (index(rows), index(cols)))
 }
 
-/// The largest of some ratios, or the first that is not a number.
+/// The largest of some ratios, or the first that is NaN.
 pub fn worst(ratios: impl Iterator<Item = f64>) -> f64 {
     ratios.fold(0.0, |worst: f64, ratio| if worst.is_nan() || ratio <= worst { worst } else { ratio })
 }

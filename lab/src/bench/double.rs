@@ -1,5 +1,5 @@
-//! `sunzi bench cholesky --element-type double`: a tiled factorisation of doubles in one process or driven by data over
-//! ranks, compared with the plain rate of products of its devices, and with ScaLAPACK.
+//! `sunzi bench cholesky --element-type double`: a tiled factorisation of doubles, in one process or over ranks,
+//! compared with the rate of plain products on its devices, and with ScaLAPACK.
 
 mod baseline;
 mod rate;
@@ -20,7 +20,7 @@ use sunzi_session::engine::{Engine, limited};
 use sunzi_session::session::Session;
 pub use system::{largest_residual, matrix};
 
-/// Residuals above this are wrong: those of a sound factorisation are far below 1.
+/// A larger residual means a wrong factor: the residual of a correct one is far below 1.
 pub const RESIDUAL_BOUND: f64 = 1.0;
 
 /// Tile rows up to which every choice is counted without running it.
@@ -47,9 +47,9 @@ pub struct BenchDouble {
 
 /// The ranks of a benchmark.
 pub struct BenchRanks<'a> {
-    /// All that take part.
+    /// All ranks that take part.
     pub ranks: &'a dyn Transport,
-    /// The same as MPI sees them, for a baseline that calls MPI itself; `None` on ranks that are threads.
+    /// The same ranks as MPI numbers them, for a baseline that calls MPI itself; `None` on ranks that are threads.
     #[cfg(feature = "scalapack")]
     pub mpi: Option<sunzi::comm::mpi::MpiRank>,
 }

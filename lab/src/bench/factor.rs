@@ -70,7 +70,7 @@ fn account(report: &CholeskyReport) -> Account {
     }
 }
 
-/// Systems with a triangular matrix, or with the matrix whose factor it is.
+/// Systems with a triangular matrix, or with the matrix that a Cholesky factor represents.
 pub struct System<'a> {
     method: Method<'a>,
     b: &'a Matrix,

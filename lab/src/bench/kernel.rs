@@ -1,4 +1,5 @@
-//! `sunzi bench kernel`: one plane product against the rate at which this core issues the kernel's multiplications.
+//! `sunzi bench kernel`: the rate of one plane product compared with the peak rate at which this core issues the
+//! kernel's multiplications.
 
 use super::spread::Spread;
 use rug::{Integer, integer::Order};
@@ -25,9 +26,9 @@ struct KernelReport {
     cols: usize,
     seconds: Spread,
     multiply_adds_per_second: f64,
-    /// The multiply-adds that the kernel's instructions could do in a second if nothing else limited them.
+    /// The number of multiply-adds per second that the kernel's instructions could do if nothing else limited them.
     issue_rate: Option<Spread>,
-    /// Multiply-adds of the classical product over those the core could issue in the median time.
+    /// The multiply-adds of the classical product divided by the number that the core could issue in the median time.
     share_of_issue_rate: Option<f64>,
     checked: bool,
 }

@@ -23,7 +23,7 @@ struct Family {
     kernel: &'static str,
     /// Bits of a factor of one multiplication.
     digit_bits: u32,
-    /// Planes whose moduli exceed a number of bits.
+    /// The number of planes whose moduli together exceed a number of bits.
     planes: fn(u32) -> usize,
 }
 
@@ -35,12 +35,14 @@ const FAMILIES: [Family; 3] = [
     Family { kernel: "i8", digit_bits: 8, planes: |modulus_bits| i8_planes(0..i8_modulus_count(modulus_bits)).len() },
 ];
 
-/// Multiply-adds of residues a second of all threads used, for each of the families; 0 where the CPU lacks it.
+/// Multiply-adds of residues per second, by all threads together, for each of the families; 0 where the CPU lacks the
+/// family.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IssueRates(pub [f64; FAMILIES.len()]);
 
 impl IssueRates {
-    /// Measures `threads` threads at work at the same time; `None` on a CPU without any of the families.
+    /// Measures the rates with `threads` threads that work at the same time; `None` on a CPU without any of the
+    /// families.
     pub fn measure(threads: usize) -> Option<IssueRates> {
         let rates = FAMILIES.map(|family| rate(family.kernel, threads).unwrap_or(0.0));
         rates.iter().any(|&rate| rate > 0.0).then_some(IssueRates(rates))
@@ -66,7 +68,7 @@ pub struct LeastTime {
     pub seconds: f64,
     /// The kernel of the family.
     pub kernel: &'static str,
-    /// Its multiply-adds a second.
+    /// Its rate in multiply-adds per second.
     pub multiply_adds: Spread,
 }
 
@@ -79,18 +81,18 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// The least time over all families, at the medians of the rates measured, with `read_bytes` of memory read a
-    /// second; `None` where no rate was measured.
+    /// The least time over all families, at the medians of the measured rates and with memory read at `read_bytes`
+    /// bytes per second; `None` where no rate was measured.
     pub fn least(&self, rates: &[IssueRates], read_bytes: f64) -> Option<LeastTime> {
         self.each(rates, read_bytes).min_by(|one, other| one.seconds.total_cmp(&other.seconds))
     }
 
-    /// The least time of the family of one kernel; `None` where its rate is not measured.
+    /// The least time with the family of one kernel; `None` where the rate of the family is not measured.
     pub fn of_kernel(&self, kernel: &str, rates: &[IssueRates], read_bytes: f64) -> Option<LeastTime> {
         self.each(rates, read_bytes).find(|time| time.kernel == kernel)
     }
 
-    /// The least time of each family of which the rate is measured.
+    /// The least time with each family whose rate is measured.
     fn each(&self, rates: &[IssueRates], read_bytes: f64) -> impl Iterator<Item = LeastTime> {
         FAMILIES.iter().enumerate().filter_map(move |(number, family)| {
             let measured: Vec<f64> = rates.iter().map(|rates| rates.0[number]).filter(|&rate| rate > 0.0).collect();
@@ -104,7 +106,7 @@ impl Limit {
         })
     }
 
-    /// Bytes of the lower triangle of the factor: half its entries, a head and the limbs of each.
+    /// The bytes of the lower triangle of the factor: half of the entries, each with a header and its limbs.
     pub fn factor_bytes(&self) -> f64 {
         let entry_bytes = 8 * (1 + self.precision_bits.div_ceil(64));
         self.rows as f64 * self.rows as f64 / 2.0 * f64::from(entry_bytes)

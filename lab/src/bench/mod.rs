@@ -3,8 +3,8 @@
 //!
 //! Runs are interleaved: in each round the instruction rate, ours, then each baseline. Figures are medians over the
 //! rounds. A baseline that has taken a minute sits out the remaining rounds, which the report shows by its runs. Each
-//! side is warmed up once outside the clock, with its input in its own number type and its memory in place; ours writes
-//! a product into a result that it keeps, as the baselines do.
+//! side is warmed up once before it is timed, with its input in its own number type and its memory allocated; our side
+//! writes a product into a result that it keeps, as the baselines do.
 
 mod batch;
 mod check;
@@ -78,7 +78,7 @@ pub struct Bench {
     pub tile_rows: Option<usize>,
     /// Divisors of the memory that a product on several ranks takes.
     pub memory_parts: Vec<u64>,
-    /// The source of the memory that ranks share.
+    /// The provider of the memory that ranks share.
     pub window: WindowKind,
     /// The engine.
     pub engine: Engine,
@@ -97,7 +97,7 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     finding.into_right().map(drop)
 }
 
-/// A benchmark that was made.
+/// The results of a benchmark.
 struct Finding {
     report: BenchReport,
     /// The check of our own result.

@@ -44,7 +44,7 @@ impl Operands {
         self.b.as_ref().expect("an operation with two operands")
     }
 
-    /// [`Operands::new`] from another seed, and the one after it.
+    /// [`Operands::new`] with the seeds `seed` and `seed + 1`.
     ///
     /// # Errors
     /// The errors of [`generate`].

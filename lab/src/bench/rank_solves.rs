@@ -1,9 +1,9 @@
 //! `sunzi bench cholesky`, `bench trsm` and `bench solve` on several ranks: the ranks compared with one process with as
 //! many threads.
 //!
-//! In each round one process on the root, while the others wait, then all ranks, whose matrices lie in tiles: matrices
-//! to factor lie in the tiles that the factorisation works in. Every result of the ranks is compared with that of the
-//! one process, bit by bit.
+//! In each round, one process on the root runs while the others wait, and then all ranks run; their matrices are stored
+//! in tiles, and matrices to factor in the tiles that the factorisation works in. Every result of the ranks is compared
+//! with the result of the one process, bit by bit.
 
 use super::operands::Operands;
 use super::rank_table::{header, row, total_threads};
@@ -37,10 +37,10 @@ struct RankSolvesBench {
     ranks: usize,
     nodes: usize,
     threads: usize,
-    /// One process with the threads of all ranks.
+    /// The comparison with one process that has the threads of all ranks.
     one_process: Spread,
     seconds: Spread,
-    /// Over one process, of the medians and of the least times.
+    /// The time of the ranks divided by the time of one process, of the medians and of the least times.
     ratio: f64,
     ratio_of_least: f64,
     machine: Machine,
@@ -56,7 +56,7 @@ struct OnRanks<'a> {
     a: DistMatrix,
     /// The factor of the last run.
     factor: DistMatrix,
-    /// Right-hand sides, and as one process has it a solution, kept from run to run.
+    /// The right-hand sides and the solution of the last run, for a solve.
     sides: Option<[DistMatrix; 2]>,
     seconds: Vec<f64>,
 }

@@ -1,9 +1,9 @@
-//! `sunzi bench` on several ranks. Here a SYRK: the ranks compared with one process with as many threads, in the same
-//! run.
+//! `sunzi bench` on several ranks. This module times a SYRK: the ranks are compared with one process with as many
+//! threads, in the same run.
 //!
-//! In each round: the instruction rate of all ranks at once; one process on the root with the threads of all ranks,
-//! while they wait; the ranks as they are; where nodes are emulated, the ranks as one node; the ranks within parts of
-//! the memory. Every result is compared with that of the one process, bit by bit, once.
+//! Each round times the instruction rate of all ranks at once; one process on the root with the threads of all ranks,
+//! while the others wait; the ranks as they are; where nodes are emulated, the ranks as one node; and the ranks within
+//! parts of the memory. Every result is compared once with the result of the one process, bit by bit.
 
 use super::Bench;
 use super::limit::{IssueRates, Limit};
@@ -53,12 +53,12 @@ struct ComparisonReport {
     /// Over one process, of the medians and of the least times.
     ratio: f64,
     ratio_of_least: f64,
-    /// Over the first comparison, of the medians and of the least times.
+    /// The time divided by the time of the first comparison, of the medians and of the least times.
     over_first: f64,
     over_first_of_least: f64,
     limit_ratio: Option<f64>,
     cluster: Report,
-    /// Whether the result had the bits of one process.
+    /// Whether the result has the same bits as with one process.
     same_bits: bool,
 }
 
@@ -75,8 +75,8 @@ struct Comparison {
 /// Times a product, a factorisation or a solve on all ranks and reports the results. Collective.
 ///
 /// # Errors
-/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and the errors of the
-/// operation.
+/// [`Error::Verification`] where the bits differ from the result of one process, [`Error::InvalidArgument`], and the
+/// errors of the operation.
 pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
     if !config.baselines.is_empty() {
         return Err(Error::InvalidArgument("--against works in one process only: start sunzi without mpirun".into()));

@@ -20,13 +20,13 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// An array as large as the data that an operation reads: if it fits a cache, both are equally fast.
+    /// An array as large as the data that an operation reads: where those fit in a cache, so does the array.
     pub fn new(bytes: f64, threads: usize) -> Reading {
         let count = (bytes.clamp(*BYTES.start(), *BYTES.end()) / 8.0) as usize;
         Reading { words: (0..count as u64).collect(), threads }
     }
 
-    /// Bytes a second, all threads together.
+    /// Bytes per second, of all threads together.
     pub fn rate(&self) -> f64 {
         let bytes = self.words.len() * 8;
         let passes = TRIAL_BYTES.div_ceil(bytes);

@@ -28,7 +28,7 @@ pub struct BenchReport {
     pub runs: usize,
     pub seconds: Spread,
     pub phases: Phases,
-    /// The least time of the kernel at work, where its rate is measured.
+    /// The least time with the kernel of this run, where its rate is measured.
     pub kernel_limit_seconds: Option<f64>,
     pub kernel_limit_ratio: Option<f64>,
     pub kernel_multiply_adds_per_second: Option<Spread>,
@@ -37,7 +37,7 @@ pub struct BenchReport {
     pub limit_ratio: Option<f64>,
     /// The kernel whose family has the least time.
     pub limit_kernel: Option<&'static str>,
-    /// The multiply-adds that its instructions could do in a second, in one plane.
+    /// The multiply-adds per second that the instructions of the kernel could do in one plane.
     pub multiply_adds_per_second: Option<Spread>,
     pub read_bytes_per_second: Option<Spread>,
     pub planned_bytes: Option<u64>,
@@ -62,7 +62,7 @@ pub struct BenchReport {
 pub struct BaselineReport {
     pub name: &'static str,
     pub form: String,
-    /// Timed runs, which are fewer than ours where they take long.
+    /// The number of timed runs, which is lower than ours where they take long.
     pub runs: usize,
     pub seconds: Spread,
     pub ratio: f64,
@@ -124,12 +124,12 @@ fn heading(report: &BenchReport) -> String {
     )
 }
 
-/// How the work was cut, where that is known.
+/// The sizes of the parts of the work, where they are known.
 fn cut(report: &BenchReport) -> Option<String> {
     report.primes.map(|primes| format!("{:<10} {primes} primes{}", "cut", report.cut.describe()))
 }
 
-/// How many times as long as a limit: three digits or more.
+/// A time divided by a limit, with three digits or more.
 fn times(ratio: f64) -> String {
     if ratio < 9.9995 { format!("{ratio:.3}") } else { format!("{ratio:.1}") }
 }
@@ -174,7 +174,7 @@ fn shared(ranks: usize) -> String {
     if ranks > 1 { format!(" (shared by {ranks} ranks)") } else { String::new() }
 }
 
-/// The limit of the kernel at work, then that of the machine where another kernel's unit is faster.
+/// The limit with the kernel of this run, then the limit of the machine where another kernel is faster.
 fn limits(report: &BenchReport) -> Vec<String> {
     if report.on_devices {
         return vec!["limit      not known on devices: sunzi gpu-check compares with plain products".into()];
@@ -213,7 +213,7 @@ fn limits(report: &BenchReport) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// A report of which only the limits count.
+    /// A report of which only the limits are used.
     fn report(kernel: &'static str, own: Option<f64>) -> BenchReport {
         let (seconds, rate) = (Spread::of(&[2.0]), |rate| Spread::of(&[rate]));
         BenchReport {

@@ -1,8 +1,8 @@
 //! Sampled entries of residuals, in far more bits than the answers have: the verifier of operations with a factor.
 //!
-//! The unit is our own bound: `2^(2-b) sqrt(a_ii a_jj)` for `A - L L^T`, `2^(1-b) (||l_i|| ||x_j|| + |b_ij|)` for
-//! `L X - B`, and `2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|)` for `L L^T X - B`, where `a_kk` is the square
-//! of the norm of row k of L. Baselines may have `n` times `2^(8-b)` in place of these powers.
+//! The unit is our own bound: `2^(2-b) sqrt(a_ii a_jj)` for `A - L L^T`, `2^(1-b) (||l_i|| ||x_j|| + |b_ij|)` for `L
+//! X - B`, and `2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|)` for `L L^T X - B`, where `a_kk` is the square of
+//! the norm of row k of L. For baselines, the factor `n` times `2^(8-b)` replaces these powers of two.
 
 use super::check::{Verifier, draw, worst};
 use crate::baselines::Operation;

@@ -55,7 +55,7 @@ impl<'a> Ours<'a> {
     /// One timed run; its result must have the bits of the first.
     ///
     /// # Errors
-    /// The errors of the operation; [`Error::Verification`] where bits changed.
+    /// The errors of the operation; [`Error::Verification`] where the bits changed from one run to the next.
     pub fn run(&mut self) -> Result<()> {
         self.task.clear();
         let start = Instant::now();
@@ -111,13 +111,13 @@ impl<'a> Ours<'a> {
     }
 }
 
-/// One baseline and its times.
+/// A baseline with its measured times.
 pub struct TimedBaseline {
     baseline: Box<dyn Baseline>,
     repeats: usize,
     seconds: Vec<f64>,
     phases: Vec<Vec<(&'static str, f64)>>,
-    /// Whether the next run's time is known already: a long warm-up.
+    /// Whether the warm-up took long and therefore counts as the next run.
     counted: bool,
     right: bool,
 }
@@ -126,7 +126,7 @@ impl TimedBaseline {
     /// Prepares a baseline and runs it once outside the clock.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where this build lacks it or the problem is not one it takes.
+    /// [`Error::InvalidArgument`] where this build lacks the baseline or the baseline does not take the problem.
     pub fn new(name: &str, problem: Problem<'_>) -> Result<TimedBaseline> {
         let mut timed = TimedBaseline::prepare(name, problem)?;
         let warm_up = timed.time();
@@ -141,7 +141,7 @@ impl TimedBaseline {
         Ok(timed)
     }
 
-    /// The same without a run.
+    /// Prepares a baseline without a run.
     ///
     /// # Errors
     /// As [`TimedBaseline::new`].
@@ -170,7 +170,7 @@ impl TimedBaseline {
         start.elapsed().as_secs_f64() / self.repeats as f64
     }
 
-    /// One timed run, and its result before the verifier; nothing once its runs have taken [`MOST_SECONDS`].
+    /// One timed run, whose result `verifier` then checks; no run once the runs have taken [`MOST_SECONDS`].
     pub fn run(&mut self, verifier: &dyn Verifier) {
         if !std::mem::take(&mut self.counted) {
             if is_enough(&self.seconds, self.repeats) {

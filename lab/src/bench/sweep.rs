@@ -1,5 +1,5 @@
-//! An operation at quarters of a precision and of its sizes: a table of times, and a picture of them against bits and
-//! n.
+//! Times of an operation at quarters of a precision and of its sizes: a table, and a picture of the times against bits
+//! and n.
 
 use super::report::BenchReport;
 use super::{Bench, measure};
@@ -19,16 +19,16 @@ const STEPS: usize = 4;
 #[derive(Serialize)]
 struct SweepReport {
     operation: &'static str,
-    /// At parts of the precision.
+    /// Times at parts of the precision.
     by_bits: Vec<BenchReport>,
-    /// At parts of the sizes.
+    /// Times at parts of the sizes.
     by_rows: Vec<BenchReport>,
 }
 
 /// Times an operation in this process at parts of its precision and sizes, reports the times, and draws them.
 ///
 /// # Errors
-/// Those of [`super::run`], and of the picture; after a wrong result nothing more is timed.
+/// The errors of [`super::run`] and of the picture; timing stops after a wrong result.
 pub fn run(session: &mut dyn Session, config: &Bench, picture: &Path) -> Result<()> {
     check_writable(picture)?;
     session.hide_progress();
@@ -50,7 +50,7 @@ fn parts(whole: usize, least: usize) -> impl Iterator<Item = usize> {
     parts.into_iter()
 }
 
-/// The same with fewer rows, and as few columns where these are no right-hand sides of a solve.
+/// The same with fewer rows, and with fewer columns unless these are right-hand sides of a solve.
 fn smaller(config: &Bench, rows: usize) -> Bench {
     let cols = match config.operation {
         Operation::Solve => config.cols,
@@ -59,7 +59,7 @@ fn smaller(config: &Bench, rows: usize) -> Bench {
     Bench { rows, cols, ..config.clone() }
 }
 
-/// The times of Sunzi and of all baselines, each a line.
+/// The times of Sunzi and of all baselines, as one line each.
 fn lines(all: &[BenchReport], along: impl Fn(&BenchReport) -> f64) -> Vec<Line> {
     let height = |seconds: f64| seconds.max(f64::MIN_POSITIVE).log10();
     let ours = all.iter().map(|report| (along(report), height(report.seconds.median)));

@@ -1,4 +1,4 @@
-//! Our side of a comparison, and the account of each run, whatever the operation.
+//! Our side of a comparison, and the account of each run, for any operation.
 //!
 //! Depends on: the results of runs. Independent of: clocks, baselines.
 
@@ -46,11 +46,11 @@ pub struct Account {
     pub working_bits: Option<u32>,
     /// Planes.
     pub primes: Option<usize>,
-    /// How the work was cut.
+    /// The sizes of the parts into which the operation was split.
     pub cut: Cut,
-    /// Where the time went.
+    /// The time of each phase.
     pub phases: Phases,
-    /// Bytes the plan allowed for.
+    /// The number of bytes that the plan allowed for.
     pub planned_bytes: Option<u64>,
     /// The work of each device; empty on the CPU.
     pub devices: Vec<DeviceReport>,
@@ -74,7 +74,7 @@ impl Account {
     }
 }
 
-/// How an operation was cut; its fields are fields of the report.
+/// The sizes of the parts into which an operation was split; its fields are fields of the report.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Cut {

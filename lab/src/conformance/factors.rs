@@ -1,7 +1,7 @@
-//! Checks of factorisations and triangular solves on devices: big floats have every bit of the CPU's, doubles a small
-//! residual.
+//! Checks of factorisations and triangular solves on devices: big floats have the same bits as on the CPU, doubles a
+//! small residual.
 //!
-//! Depends on: the public verbs. Independent of: how tiles move.
+//! Depends on: the public operations. Independent of: how tiles move.
 
 use super::products::{Subject, random};
 use super::{Setup, failed, least_bytes};
@@ -28,8 +28,8 @@ const CUTS: [(usize, usize); 3] = [(1, 8), (3, 24), (2, 104)];
 /// Device memory of small factorisations, which would else fill the device with places for tiny tiles.
 const SMALL_BYTES: u64 = 256 << 20;
 
-/// A positive definite matrix, made as fast as memory takes it: ones on the diagonal, and entries so small relative to
-/// it that those of a row add up to less than a half. Only its lower triangle means anything.
+/// A positive definite matrix that is generated quickly: ones on the diagonal, and entries so small that those of a row
+/// add up to less than a half. Only its lower triangle is defined.
 ///
 /// # Errors
 /// The errors of [`Matrix::zeros`].
@@ -112,7 +112,7 @@ pub fn cholesky(subject: &Subject<'_>) -> Result<()> {
 }
 
 /// Doubles are reduced after 1024 rows at most, which ends inside a tile of 104; padding goes to multiples of 16. The
-/// memory of a factorisation is given back when it ends.
+/// memory of a factorisation is released when it ends.
 pub fn long_sums(subject: &Subject<'_>) -> Result<()> {
     let (rows, bits) = (104, 64);
     let a = dominant(11 * rows, bits)?;
@@ -125,7 +125,7 @@ pub fn long_sums(subject: &Subject<'_>) -> Result<()> {
     }
 }
 
-/// Several devices: the bits are the same, each updates tiles of its own, and all updates are made once.
+/// On several devices the bits are the same, each device updates tiles of its own, and every update is made once.
 pub fn shares(subject: &Subject<'_>) -> Result<()> {
     let a = dominant(120, 128)?;
     let want = on_cpu(subject, &a)?;
@@ -140,7 +140,7 @@ pub fn shares(subject: &Subject<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A limit so low that tiles must leave the device for others; one byte less is refused.
+/// A limit so low that tiles must leave the device for others; with one byte less the factorisation is refused.
 pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     let (order, bits, rows) = if subject.large { (1000, 512, 64) } else { (72, 256, 8) };
     let a = dominant(order, bits)?;
@@ -162,7 +162,7 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Matrices that have no factor: the same index as on the CPU, and the device works afterwards.
+/// Matrices without a factor: the reported index is the same as on the CPU, and the device works afterwards.
 pub fn not_positive_definite(subject: &Subject<'_>) -> Result<()> {
     let (order, bits) = (60, 150);
     let options = CholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(8);

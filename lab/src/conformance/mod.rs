@@ -1,7 +1,7 @@
 //! Checks of everything that devices must do, each once: `sunzi gpu-check` runs the checks on the devices of a machine,
 //! the tests run them on software devices in many orders of execution, and on a GPU where there is one.
 //!
-//! A check compares with a loop on the host, with the bits of the CPU, or with a bound, and reports what differs.
+//! A check compares with a loop on the host, with the bits of the CPU, or with a bound, and reports the differences.
 
 mod factors;
 mod operations;
@@ -68,7 +68,7 @@ pub struct Setup {
     pub devices: Vec<Arc<dyn Device>>,
     /// Worker threads; `None` for one on each processor.
     pub threads: Option<usize>,
-    /// Small sizes on GPUs too.
+    /// Whether GPUs are checked at small sizes only.
     pub quick: bool,
     /// Whether to continue.
     pub progress: Arc<ProgressCallback>,
@@ -101,7 +101,7 @@ impl Check<'_> {
     /// Runs it.
     ///
     /// # Errors
-    /// [`Error::Verification`] with what differs, and the errors of the operations.
+    /// [`Error::Verification`] with the difference, and the errors of the operations.
     pub fn run(&self) -> Result<()> {
         (self.work)()
     }
@@ -110,7 +110,7 @@ impl Check<'_> {
 /// The function that is called with each check.
 pub type Run<'a> = dyn FnMut(Check<'_>) -> Result<()> + 'a;
 
-/// Whether a device is a GPU, whose times mean something.
+/// Whether a device is a GPU, so that its times are meaningful.
 pub fn is_gpu(device: &dyn Device) -> bool {
     device.description().kind == DeviceKind::Cuda
 }

@@ -55,7 +55,8 @@ fn random_bytes(count: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Every byte comes back from odd places, through a copy on the device; cleared ones are 0; the traffic is counted.
+/// Every byte comes back unchanged from odd addresses, through a copy on the device; cleared bytes are 0; the traffic
+/// is counted.
 pub fn copies(device: &dyn Device, _large: bool) -> Result<()> {
     let fixture = Fixture::new(device)?;
     for bytes in [1usize, 255, 4099, (1 << 20) + 7] {
@@ -316,7 +317,7 @@ pub fn events(device: &dyn Device, large: bool) -> Result<()> {
     Ok(())
 }
 
-/// `C := C^T C` of doubles in shape, to be given its operands.
+/// `C := C^T C` of doubles, with dimensions but without operands yet.
 pub fn square(size: usize, c: &Region) -> Gemm {
     let operand = GemmOperand { region: c.clone(), ld: size, stride: 0 };
     Gemm {

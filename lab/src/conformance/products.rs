@@ -88,7 +88,7 @@ pub fn random(rows: usize, cols: usize, precision_bits: u32, spread_bits: u32) -
     Ok(matrix)
 }
 
-/// One row, one column, both edges of every block, tall and wide.
+/// Sizes of one row, of one column, on both sides of the edge of every block, tall and wide.
 pub fn syrk_shapes(subject: &Subject<'_>) -> Result<()> {
     let ctx = subject.builder().build()?;
     let mut shapes = vec![(1, 1), (16, 16), (17, 17), (15, 33), (1, 40), (300, 1), (257, 20), (10, 70)];
@@ -236,7 +236,8 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Several devices: each has a share, the shares are all moduli, and the bits are the same, whole and in pieces.
+/// Several devices: each has a share, the shares together are all moduli, and the bits are the same, whole and in
+/// pieces.
 pub fn shares(subject: &Subject<'_>) -> Result<()> {
     let p = random(if subject.large { 3000 } else { 90 }, if subject.large { 300 } else { 45 }, 512, SPREAD_BITS)?;
     let ctx = subject.builder().build()?;

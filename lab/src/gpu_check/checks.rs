@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use sunzi::{Error, Result};
 use sunzi_session::session::Session;
 
-/// How a check ended.
+/// The outcome of a check.
 #[derive(Debug, Serialize)]
 pub struct CheckReport {
     /// The device, or the devices.

@@ -1,7 +1,7 @@
 //! The rates of factorisations: of big floats relative to the products of planes, of doubles relative to the plain
 //! product.
 //!
-//! Seconds are those of the whole call, as they pass: a factorisation keeps the CPU busy as well.
+//! Seconds are wall-clock times of the whole call: a factorisation keeps the CPU busy as well.
 
 use super::product_rates::ProductRates;
 use super::table::{Table, Target, Unit};
@@ -58,9 +58,9 @@ const BLOCK_ROWS: usize = 24;
 pub struct CholeskyRates {
     /// Planes of the tiles on the device.
     pub planes: usize,
-    /// `order^3 / 6` multiply-adds of each plane, a second of the call.
+    /// The number of multiply-adds of each plane, `order^3 / 6`, per second of the call.
     pub per_second: f64,
-    /// The same over the rate of the products of planes.
+    /// The same rate divided by the rate of the products of planes.
     pub share: f64,
     pub report: CholeskyReport,
 }
@@ -69,13 +69,13 @@ pub struct CholeskyRates {
 #[derive(Debug, Serialize)]
 pub struct DoubleRates {
     pub device_bytes: u64,
-    /// `order^3 / 6` multiply-adds a second, tiles to tiles, of the median run.
+    /// `order^3 / 6` multiply-adds per second, from tiles to tiles, of the median run.
     pub per_second: f64,
-    /// The same over the rate of the plain product.
+    /// The same rate divided by the rate of the plain product.
     pub share: f64,
-    /// The largest of all runs, in units of `rows eps |A|`.
+    /// The largest residual of all runs, in units of `rows eps |A|`.
     pub residual: f64,
-    /// One for each rule of eviction, the one that was timed last.
+    /// One entry for each rule of eviction; the rule that was timed is the last.
     pub reports: Vec<DoubleReport>,
 }
 

@@ -46,11 +46,11 @@ struct GpuCheckReport {
     machine: Machine,
     devices: Vec<Description>,
     checks: Vec<CheckReport>,
-    /// Whether every check went well.
+    /// Whether every check passed.
     passed: bool,
     /// Without `--quick`.
     rates: Option<RatesReport>,
-    /// The reason why there are none.
+    /// The reason why there are no rates.
     rates_failure: Option<String>,
     seconds: f64,
 }

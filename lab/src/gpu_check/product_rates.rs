@@ -8,16 +8,17 @@ use sunzi::{Accuracy, Context, MatrixView, Result, SymmetricMatrix, SyrkOptions,
 /// Timed runs of a whole product.
 const PRODUCT_RUNS: usize = 3;
 
-/// Columns of the product that compiles kernels and makes tables before anything is timed, and of verified blocks.
+/// The number of columns of the product that compiles kernels and makes tables before anything is timed, and of
+/// verified blocks.
 pub const FEW_COLUMNS: usize = 48;
 
 /// A SYRK that was timed.
 #[derive(Debug, Serialize)]
 pub struct ProductRates {
     pub devices: String,
-    /// Seconds of each call, as they passed.
+    /// The wall-clock seconds of each call.
     pub all_seconds: Vec<f64>,
-    /// Big-float multiply-adds a second, of the run reported.
+    /// Big-float multiply-adds per second of the reported run.
     pub per_second: f64,
     /// The run with the median time.
     pub report: Report,
@@ -26,7 +27,7 @@ pub struct ProductRates {
 }
 
 impl ProductRates {
-    /// Multiply-adds of planes a second on the first device.
+    /// Multiply-adds of planes per second on the first device.
     pub fn plane_rate(&self) -> Option<f64> {
         let device = self.report.devices.first()?;
         Some(device.multiply_adds as f64 / device.seconds.product.max(1e-12))

@@ -1,7 +1,7 @@
 //! The rates of `sunzi gpu-check`: products of planes compared with plain products, transfers, and the CPU.
 //!
-//! Times on a device are between events on its own clock, of the run with the median time; the comparison with the
-//! CPU takes the time that passes, of whole calls. All operands are random: zeros multiply faster.
+//! Times on a device are between events on its own clock, of the run with the median time; the comparison with the CPU
+//! uses the wall-clock time of whole calls. All operands are random: zeros multiply faster.
 
 use super::GpuCheck;
 use super::factor_rates::{self, FactorRates};
@@ -48,9 +48,9 @@ const DEVICE_OVER_CPU: f64 = 50.0;
 
 /// The targets of a family.
 struct FamilyTargets {
-    /// The part of the rate of the plain product, at least.
+    /// The target: at least this fraction of the rate of the plain product.
     plain_share: f64,
-    /// The seconds of the whole call over those of its products, at most.
+    /// The target: the seconds of the whole call are at most this multiple of the seconds of its products.
     over_products: f64,
 }
 
@@ -70,7 +70,7 @@ pub struct PlainRates {
     pub device: String,
     /// `m = n = k` of both products.
     pub size: usize,
-    /// Multiply-adds a second of doubles, and of bytes.
+    /// Multiply-adds per second, of doubles and of bytes.
     pub f64_per_second: f64,
     pub i8_per_second: f64,
     /// Bytes a second.
@@ -78,7 +78,7 @@ pub struct PlainRates {
     pub d2h_per_second: f64,
 }
 
-/// All that was measured.
+/// All measured rates.
 #[derive(Debug, Serialize)]
 pub struct RatesReport {
     pub rows: usize,

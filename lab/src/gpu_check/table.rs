@@ -19,7 +19,7 @@ pub enum Unit {
     BytesPerSecond,
     Bytes,
     Seconds,
-    /// A part of something else, shown as a percentage.
+    /// A fraction of something else, shown as a percentage.
     Share,
     /// A ratio to something else.
     Ratio,
@@ -62,7 +62,7 @@ impl Table {
         self.rows.push(Row { what, measured, unit, target: Some(target), met: self.on_gpu.then_some(met) });
     }
 
-    /// The table for people.
+    /// The table as text for the terminal.
     pub fn text(&self) -> String {
         let mut lines = vec![format!("{:<80} {:>12}  {:<14} {}", "what", "measured", "target", "met")];
         for row in &self.rows {

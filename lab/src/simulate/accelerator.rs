@@ -1,4 +1,4 @@
-//! A device of a process: which tiles lie in its memory, when its copy engines and its processor are free.
+//! A device of a process: the tiles in its memory, and the times at which its copy engines and its processor are free.
 
 use super::Cluster;
 use super::clock::Noise;
@@ -15,7 +15,7 @@ pub(super) struct Copies {
     down_bandwidth: f64,
     latency: f64,
     node_bandwidth: Option<f64>,
-    /// When the resources that the devices of a node share are free.
+    /// The times at which the resources that the devices of a node share are free.
     node_free: Vec<f64>,
     per_node: usize,
 }
@@ -53,7 +53,7 @@ impl Copies {
 /// A part that does one thing at a time.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SerialEngine {
-    /// When it is free.
+    /// The time at which it is free.
     pub free: f64,
     /// Seconds of work so far.
     pub busy: f64,
@@ -69,7 +69,7 @@ pub(super) struct Accelerator {
     /// Tiles in transit to the device, and to the host, with the ends of their transfers.
     coming: Vec<(u32, f64)>,
     going: Vec<(u32, f64)>,
-    /// Jobs that wait for others to let tiles go.
+    /// Jobs that wait until others release tiles.
     pub waiting: VecDeque<u32>,
     /// Under the synchronous algorithm: the step, and the finished tiles that came in it.
     step: Option<usize>,
@@ -82,7 +82,7 @@ pub(super) struct Accelerator {
 pub(super) struct Loading {
     /// Its holds.
     pub lease: Lease<u32>,
-    /// When its tiles are there.
+    /// The time at which its tiles are on the device.
     pub ready: f64,
     /// The copies up and down, from the first start to the last end, for the record.
     pub spans: [Option<CopySpan>; 2],
@@ -110,7 +110,7 @@ impl Accelerator {
         }
     }
 
-    /// Whether a tile lies here.
+    /// Whether a tile is in the memory of the device.
     pub fn holds(&self, code: u32) -> bool {
         self.cache.state(code) != TileState::Invalid
     }
@@ -120,7 +120,7 @@ impl Accelerator {
         self.cache.counters()
     }
 
-    /// Bytes of the tiles here.
+    /// Bytes of the tiles on the device.
     pub fn used_bytes(&self) -> u64 {
         self.cache.used_bytes()
     }
@@ -130,7 +130,7 @@ impl Accelerator {
         [self.up.busy, self.down.busy]
     }
 
-    /// Brings the tiles of a task here; `None` where other tasks hold too much.
+    /// Brings the tiles of a task to the device; `None` where other tasks hold too much.
     pub fn load(
         &mut self,
         uses: &[TileUse<u32>],
@@ -173,12 +173,12 @@ impl Accelerator {
         span
     }
 
-    /// Ends the holds of a job.
+    /// Releases the tiles of a job.
     pub fn release(&mut self, lease: Lease<u32>) {
         self.cache.release(lease);
     }
 
-    /// Writes a tile back if the host does not have it as it is.
+    /// Writes a tile back if the copy on the host is older.
     pub fn write_back(
         &mut self,
         code: u32,
@@ -191,7 +191,7 @@ impl Accelerator {
         Some(self.download(code, now, process, copies, noise))
     }
 
-    /// Removes a tile that is not held and that the host has.
+    /// Removes a tile that no job holds and of which the host has a copy.
     pub fn invalidate(&mut self, code: u32) {
         self.cache.discard(code);
     }

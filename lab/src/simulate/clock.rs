@@ -1,7 +1,7 @@
-//! Virtual time: events in order, and how long things take.
+//! Virtual time: events in order, and the durations of tasks and transfers.
 //!
-//! Promise: events come in the order of their times, and of equal times in the order in which they were set; a number
-//! depends only on the seed.
+//! Promise: events come in the order of their times, and events at the same time in the order in which they were set; a
+//! random number depends only on the seed.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -23,7 +23,7 @@ pub(super) enum EventKind {
     Loaded,
     /// A job has computed.
     Computed,
-    /// The result of a job is where others can have it.
+    /// The result of a job is available to others.
     Done,
     /// A disk has answered a request.
     Moved,

@@ -39,7 +39,7 @@ impl Disks {
         CopySpan { start, end: engine.free + self.latency }
     }
 
-    /// The part of `seconds` that the disks moved something, and that of the busiest one.
+    /// The fraction of `seconds` in which the disks moved data on average, and that of the busiest disk.
     pub fn busy(&self, seconds: f64) -> [f64; 2] {
         let seconds = seconds.max(f64::MIN_POSITIVE);
         let sum = self.engines.iter().map(|engine| engine.busy).sum::<f64>();

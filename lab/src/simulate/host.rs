@@ -7,9 +7,9 @@ pub(super) struct Host {
     pub devices: Vec<Accelerator>,
     /// The processors, where there are devices: one task at a time.
     pub processor: SerialEngine,
-    /// The time at which the progress thread will have processed the last envelope before it.
+    /// The time at which the progress thread will have processed the last waiting envelope.
     pub promised: f64,
-    /// Factor of its times.
+    /// The factor by which its times are multiplied.
     pub slowness: f64,
     /// When it was done.
     pub finished: Option<f64>,

@@ -162,7 +162,7 @@ impl World<'_> {
         !self.options.grid.clients(self.graph.tiles, tile).is_empty()
     }
 
-    /// A run is done, and its result where others can have it.
+    /// A run is done, and its result is available to others.
     pub(super) fn done(&mut self, number: u32) -> Result<()> {
         let (now, Job { process, run, .. }) = (self.now, self.jobs.get(number));
         if self.levels.get_mut(*process).is_some_and(|level| !level.hands_over(run, number, now)) {

@@ -2,7 +2,7 @@
 //! workers, and the requests to the disk.
 //!
 //! Promise: no more tiles are here than there is room for, and a run begins when all its tiles are here; anything else
-//! is an error. Depends on: tiles, bytes. Independent of: what a disk is, which other processes there are.
+//! is an error. Depends on: tiles, bytes. Independent of: the model of the disk, the other processes.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -131,7 +131,8 @@ pub(super) struct DiskLevel {
 }
 
 impl DiskLevel {
-    /// An empty memory with room for `room_tiles`; `runs` of the protocol may be under way for `workers`.
+    /// An empty memory for at most `room_tiles` tiles; the protocol may give out `runs` runs at a time to `workers`
+    /// workers.
     pub fn new(
         tiles: TileLevel,
         room_tiles: usize,

@@ -1,7 +1,8 @@
 //! Links between processes: each is free at some time, and tiles go one after the other.
 //!
-//! A tile goes through the link out of its node, perhaps those of two racks, and the link into the other node, each
-//! beginning as soon as the first bytes come and it is free (virtual cut-through). Inside a node it is copied once.
+//! A tile goes through the link out of its node, perhaps the links of two racks, and the link into the other node; each
+//! link starts as soon as it is free and the first bytes have come (virtual cut-through). Inside a node it is copied
+//! once.
 
 use super::Cluster;
 
@@ -119,7 +120,7 @@ impl Links {
         })
     }
 
-    /// The part of `seconds` that the busiest link out of a node was.
+    /// The fraction of `seconds` in which the busiest link out of a node was in use.
     pub fn busiest_out(&self, seconds: f64) -> f64 {
         self.out.iter().map(|link| link.busy).fold(0.0, f64::max) / seconds.max(f64::MIN_POSITIVE)
     }

@@ -1,6 +1,6 @@
 //! The machine to be simulated: sizes, rates and delays, from a TOML file or built in.
 //!
-//! Depends on: numbers. Independent of: where a file lies, what the numbers are used for.
+//! Depends on: numbers. Independent of: the place of the file, the use of the numbers.
 
 use serde::{Deserialize, Serialize};
 use sunzi::advanced::runtime::{LevelShape, Task};
@@ -19,7 +19,7 @@ pub struct Cluster {
     pub layout: ProcessLayout,
     /// Between processes.
     pub network: Network,
-    /// Devices of a process; without them the processors do everything.
+    /// The devices of a process; without them the processors run all tasks.
     pub device: Option<Device>,
     /// The disk below the memory of a process; without one memory holds all tiles.
     pub disk: Option<Disk>,
@@ -50,13 +50,13 @@ pub struct ProcessLayout {
 pub struct Network {
     /// Between nodes.
     pub latency: f64,
-    /// Of a node, in each direction, shared by its processes.
+    /// The bandwidth of a node in each direction, shared by its processes.
     pub bandwidth: f64,
-    /// Between processes of a node.
+    /// The latency between processes of a node.
     pub local_latency: f64,
-    /// Between processes of a node, shared by them.
+    /// The bandwidth between processes of a node, shared by them.
     pub local_bandwidth: f64,
-    /// Of a rack, in each direction; without it racks do not limit anything.
+    /// The bandwidth of a rack in each direction; without it racks do not limit transfers.
     pub rack_bandwidth: Option<f64>,
     /// Seconds that the progress thread of a process takes for a message.
     pub message_seconds: f64,
@@ -78,7 +78,8 @@ pub struct Device {
     pub down_bandwidth: f64,
     /// Seconds of latency of a copy.
     pub latency: f64,
-    /// Bytes a second of all copies of a node in both directions together; without it only those above hold.
+    /// Bytes per second of all copies of a node in both directions together; without it only the limits of each device
+    /// hold.
     pub node_bandwidth: Option<f64>,
 }
 
@@ -95,12 +96,12 @@ pub struct Disk {
     /// Whether the processes of a node share one; else each has one of its own.
     #[serde(default)]
     pub shared: bool,
-    /// Bytes under way that a process may have of tiles that its tasks read, and as many of tiles that they have
-    /// finished, which also limits the tiles that they may finish together; without it any number.
+    /// The bytes under way that a process may have of tiles that its tasks read, and the same number of tiles that they
+    /// have finished, which also limits the tiles that they may finish together; without it there is no limit.
     pub in_flight_bytes: Option<u64>,
-    /// Bytes of an element of the matrix, which lies there as well; without it those of tiles.
+    /// The bytes of an element of the input matrix, which is on the disk as well; without it the size is that of tiles.
     pub matrix_element_bytes: Option<u64>,
-    /// Bytes of an element in memory; without it those of tiles.
+    /// The bytes of an element in memory; without it the size is that of tiles.
     pub memory_element_bytes: Option<u64>,
     /// Bytes of finished tiles that a worker makes ready for tasks; without it that takes no time.
     pub convert_bandwidth: Option<f64>,
@@ -173,7 +174,7 @@ impl Cluster {
         Ok(machine)
     }
 
-    /// The machine, unless a value of it has no sense.
+    /// Returns the machine, unless one of its values is not valid.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with the key and the value.
@@ -208,7 +209,7 @@ impl Cluster {
         bytes.map_or(usize::MAX, |bytes| (bytes / self.tile_bytes()) as usize)
     }
 
-    /// Tiles that fit a device.
+    /// The number of tiles that fit in the memory of a device.
     pub fn room_tiles(&self) -> usize {
         self.device.as_ref().map_or(usize::MAX, |device| (device.memory_bytes / self.tile_bytes()) as usize)
     }

@@ -2,8 +2,8 @@
 //! on a machine that is described by numbers.
 //!
 //! Promise: the same options give the same figures; a run in which a task is lost, done twice or starved is an error.
-//! Depends on: the protocol, the memory of devices, the model of the machine. Independent of: what tiles hold, files,
-//! how figures are shown. The model is in docs/SIMULATION.md.
+//! Depends on: the protocol, the memory of devices, the model of the machine. Independent of: the contents of tiles,
+//! files, the presentation of figures. The model is in docs/SIMULATION.md.
 #![forbid(unsafe_code)]
 
 mod accelerator;

@@ -25,7 +25,7 @@ pub struct SimulationOptions {
     pub order: u64,
     /// The algorithm that sends tiles to processes.
     pub delivery: DeliveryKind,
-    /// When a process may end.
+    /// The condition under which a process may end.
     pub termination: Termination,
     /// The order of ready tiles; out of core some policies of blocks, as [`SimulationOptions::above_disk`] chooses.
     pub policy: Policy,
@@ -36,7 +36,7 @@ pub struct SimulationOptions {
     /// Updates that a task may bring to a tile at once: one, as in the paper, for times; more only without devices, and
     /// above a disk only where there is room for their operands.
     pub most_updates: usize,
-    /// Seed of all times.
+    /// The seed of all random times.
     pub seed: u64,
     /// Times of tasks, copies and transfers, but not latencies, are multiplied by 1 to `1 + jitter`.
     pub jitter: f64,

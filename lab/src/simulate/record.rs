@@ -1,4 +1,4 @@
-//! Recordings of a run: spans for a trace, and figures over time. Both keep to a size.
+//! Recordings of a run: spans for a trace, and figures over time. Both have a maximum size.
 
 use super::host::Host;
 use super::level::DiskLevel;

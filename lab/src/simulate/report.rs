@@ -37,7 +37,7 @@ pub struct MessageCounts {
     pub finished: Messages,
 }
 
-/// Parts of the makespan that something was busy on average, from 0 to 1.
+/// The fractions of the makespan in which resources were busy on average, from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Busy {
     /// Kernels of devices, or workers without devices.
@@ -64,7 +64,7 @@ pub struct Busy {
     pub workers_queueing: f64,
 }
 
-/// The work of the disks of all processes. Bytes, and parts from 0 to 1.
+/// The work of the disks of all processes. Bytes, and fractions from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct DiskFigures {
     /// Tiles that a process can hold.
@@ -86,13 +86,14 @@ pub struct DiskFigures {
     pub reused_bytes: u64,
     /// Finished tiles read for other processes.
     pub sent_bytes: u64,
-    /// The part of the makespan that a worker had nothing to do while runs waited for tiles or for room, on average.
+    /// The fraction of the makespan in which a worker had nothing to do while runs waited for tiles or for room, on
+    /// average.
     pub waiting_for_tiles: f64,
-    /// The part that a worker waited to hand over the tiles that it had finished.
+    /// The fraction in which a worker waited to hand over the tiles that it had finished.
     pub waiting_to_write: f64,
-    /// The part that a disk moved something, on average.
+    /// The fraction in which a disk moved data, on average.
     pub busy: f64,
-    /// The part of the busiest one.
+    /// The fraction for the busiest disk.
     pub busiest: f64,
 }
 
@@ -119,13 +120,13 @@ pub struct Simulation {
     pub slots: usize,
     /// Workers of a process.
     pub workers: usize,
-    /// Until the last process has ended.
+    /// The time until the last process has ended.
     pub makespan_seconds: f64,
-    /// `order^3 / 3` in this time.
+    /// The rate: `order^3 / 3` floating-point operations divided by this time.
     pub tflops: f64,
-    /// The longest path of the task graph, without any transfer.
+    /// The length of the longest path of the task graph, without any transfer.
     pub critical_path_seconds: f64,
-    /// All tasks on all devices or workers, without any pause.
+    /// The time of all tasks, distributed over all devices or workers without any pause.
     pub work_seconds: f64,
     /// Tasks.
     pub tasks: u64,
@@ -149,16 +150,16 @@ pub struct Simulation {
     pub up_bytes: u64,
     /// Bytes from devices.
     pub down_bytes: u64,
-    /// Bytes if every task took all its operands there and its result back.
+    /// The bytes if every task moved all its operands to the device and its result back.
     pub baseline_bytes: u64,
-    /// How busy the parts of the machine were.
+    /// The utilisation of the parts of the machine.
     pub busy: Busy,
     /// The work of the disks, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskFigures>,
-    /// Events of the simulation.
+    /// The number of events of the simulation.
     pub events: u64,
-    /// Seconds that the simulation took.
+    /// The wall-clock seconds that the simulation took.
     pub wall_seconds: f64,
 }
 

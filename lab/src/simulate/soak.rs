@@ -1,5 +1,5 @@
-//! Simulations drawn from seeds, as adverse as they can be: few slots, slow processes, times that differ a thousandfold
-//! and so messages that overtake each other, every rule of delivery, choice, eviction and termination.
+//! Simulations drawn from seeds under adverse conditions: few slots, slow processes, times that differ by a factor of a
+//! thousand so that messages overtake each other, and every rule of delivery, choice, eviction and termination.
 
 use super::machine::{Device, Disk, Network, ProcessLayout, Rates, Tiles};
 use super::{Cluster, Recorder, Simulation, SimulationOptions, simulate};
@@ -151,7 +151,7 @@ impl SoakCase {
         Ok(simulation)
     }
 
-    /// The choices in a line.
+    /// The choices in one line of text.
     pub fn describe(&self) -> String {
         let SimulationOptions { grid, order, slots, jitter, slow, .. } = &self.options;
         let (rows, cols, label) = (grid.rows, grid.cols, self.options.label());

@@ -5,7 +5,7 @@
 pub(super) struct Statistics {
     /// Seconds of workers without devices, computing.
     pub worker_seconds: f64,
-    /// Seconds of progress threads, dealing with messages.
+    /// Seconds in which progress threads processed messages.
     pub progress_seconds: f64,
     /// Seconds of workers, from taking a task until its tiles are on the device.
     pub loading_seconds: f64,

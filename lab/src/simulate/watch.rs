@@ -1,4 +1,4 @@
-//! Rules that must hold in every run: each task once, in order, with its operands available; every process ends.
+//! Rules that must hold in every run: each task runs once, in order, with its operands available; every process ends.
 
 use rustc_hash::FxHashSet;
 use sunzi::advanced::runtime::CholeskyGraph;
@@ -13,7 +13,7 @@ pub(super) struct Watch {
     grid: RankGrid,
     /// Updates done on each tile, and one more for its last task.
     done: Vec<u16>,
-    /// Finished tiles that each process has, where that is looked up.
+    /// The finished tiles that each process has, where that is checked.
     held: Option<FxHashSet<(u32, TileId)>>,
 }
 
@@ -82,7 +82,7 @@ impl Watch {
         }
     }
 
-    /// Nothing will happen any more.
+    /// No event is left.
     pub fn finish(&self, processes: &[TaskMachine]) -> Result<()> {
         let lost = self.graph.all_tiles().zip(&self.done).find(|(tile, done)| **done as usize != tile.col + 1);
         if let Some((TileId { row, col }, done)) = lost {

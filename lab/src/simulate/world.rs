@@ -1,7 +1,7 @@
 //! The loop over events: processes of the protocol, their devices and links, one virtual clock.
 //!
-//! The third driver of [`sunzi::advanced::runtime::protocol`]: every action of a process becomes events
-//! to come, every event is handled by its process. Independent of: what is made of the figures.
+//! The third driver of [`sunzi::advanced::runtime::protocol`]: every action of a process becomes events to come, every
+//! event is handled by its process. Independent of: the use of the figures.
 
 use super::accelerator::{Accelerator, Copies, SerialEngine};
 use super::clock::{Clock, EventKind, Noise, Slab, TimedEvent};
@@ -31,11 +31,11 @@ pub(super) struct Job {
     pub process: usize,
     pub device: usize,
     pub run: TileRun,
-    /// While it holds tiles on the device.
+    /// The time for which it holds tiles on the device.
     pub lease: Option<Lease<u32>>,
-    /// When the worker took it.
+    /// The time at which the worker took it.
     pub begun: f64,
-    /// When it began to compute.
+    /// The time at which it began to compute.
     pub started: f64,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct World<'a> {
     pub statistics: Statistics,
     pub watch: Watch,
     pub recorder: &'a mut Recorder,
-    /// Where the runs of a process are done.
+    /// The place where the runs of a process are done.
     pub sites: Sites,
     /// Rows of the last tile.
     pub last_rows: usize,
@@ -78,7 +78,7 @@ pub(super) fn tile_of(code: u32) -> TileId {
 }
 
 impl<'a> World<'a> {
-    /// Nothing done; the options are sound.
+    /// The state before the first event; the options have been checked.
     pub fn new(machine: &'a Cluster, options: &'a SimulationOptions, recorder: &'a mut Recorder) -> World<'a> {
         let (graph, size) = (CholeskyGraph { tiles: options.tiles(machine) }, options.grid.size());
         let protocol = options.protocol(machine);
@@ -118,7 +118,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether updates go column by column, and nothing stays on a device.
+    /// Whether updates are made column by column and no tile stays on a device.
     pub fn in_steps(&self) -> bool {
         self.in_steps
     }

@@ -1,4 +1,4 @@
-//! Lines over a count, chart below chart, each with its scale.
+//! Lines over a count, in charts one below the other, each with its own scale.
 
 use super::{Area, Drawn, axes, legend, save};
 use plotters::prelude::*;
@@ -13,12 +13,12 @@ const HEIGHT: u32 = 300;
 /// Colours of the lines of a chart, in their order.
 const COLOURS: [RGBColor; 4] = [BLUE, RED, RGBColor(0, 128, 0), RGBColor(128, 0, 128)];
 
-/// The meaning of the height of a point.
+/// The quantity on the vertical axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
     /// The number itself.
     Linear,
-    /// Its decimal logarithm: so numbers that no double holds can be drawn as well.
+    /// The decimal logarithm of the quantity, so that numbers outside the range of a double can be drawn as well.
     Logarithmic,
 }
 
@@ -34,9 +34,9 @@ pub struct Line {
 pub struct Chart {
     /// Its caption.
     pub caption: &'static str,
-    /// The quantity along the horizontal axis.
+    /// The quantity on the horizontal axis.
     pub count: &'static str,
-    /// The meaning of heights.
+    /// The quantity on the vertical axis.
     pub scale: Scale,
     /// Its lines.
     pub lines: Vec<Line>,

@@ -1,4 +1,4 @@
-//! What an interval for an extreme eigenvalue takes, before any computation.
+//! The memory of an interval for an extreme eigenvalue, before any computation.
 
 use super::{check, interval};
 use crate::context::Context;
@@ -8,29 +8,29 @@ use crate::ops::cholesky::{CholeskyOptions, CholeskyPlan, plan_cholesky};
 use crate::ops::product::problem::Accuracy;
 use serde::Serialize;
 
-/// How an extreme eigenvalue will be enclosed: the factorisation of a shifted matrix, and bytes.
+/// The plan of an interval for an extreme eigenvalue: the factorisation of a shifted matrix, and the memory.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct EigenvaluePlan {
-    /// `extreme_eigenvalue`.
+    /// Always `extreme_eigenvalue`.
     pub operation: &'static str,
     /// Rows of the matrix.
     pub order: usize,
     /// Bits of the eigenvalue that the interval determines.
     pub precision_bits: u32,
-    /// One factorisation, of which there are one or two, or a few more for many bits.
+    /// The plan of each factorisation; the call makes one or two, or a few more for many bits.
     pub factorisation: CholeskyPlan,
     /// Bytes of the copy of the matrix, of shifted matrices, and of vectors.
     pub search_bytes: u64,
-    /// Bytes of everything that the call holds, the matrix not.
+    /// Bytes of all memory of the call, without the matrix itself.
     pub planned_bytes: u64,
 }
 
-/// Plans [`extreme_eigenvalue_with`](super::extreme_eigenvalue_with) for a matrix of `order` rows and as many bits as
-/// are asked of the interval.
+/// Plans [`extreme_eigenvalue_with`](super::extreme_eigenvalue_with) for a matrix of `order` rows and an interval that
+/// determines `precision_bits` bits of the eigenvalue.
 ///
-/// An eigenvalue that is far smaller than the norm of the matrix takes more bits, and so more memory; a few digits that
-/// doubles prove take less. Cost: independent of the order.
+/// An eigenvalue that is far smaller than the norm of the matrix needs more bits, and so more memory; an interval of a
+/// few digits, which doubles can prove, needs less. Cost: independent of the order.
 ///
 /// ```
 /// use sunzi::{Context, eigenvalue};
@@ -40,8 +40,8 @@ pub struct EigenvaluePlan {
 /// ```
 ///
 /// # Errors
-/// Those of [`extreme_eigenvalue_with`](super::extreme_eigenvalue_with) about sizes and precision;
-/// [`Error::MemoryLimit`](crate::Error::MemoryLimit) with the least limit that would do;
+/// The errors of [`extreme_eigenvalue_with`](super::extreme_eigenvalue_with) about sizes and precision;
+/// [`Error::MemoryLimit`](crate::Error::MemoryLimit) with the smallest limit that suffices;
 /// [`Error::DimensionOverflow`](crate::Error::DimensionOverflow).
 pub fn plan_extreme_eigenvalue(ctx: &Context, order: usize, precision_bits: u32) -> Result<EigenvaluePlan> {
     check(order, precision_bits)?;

@@ -358,7 +358,7 @@ impl SingleSum {
 }
 
 impl<'a> Terms<'a> {
-    /// Those of a product in one process, with the norm exponents of the operands' columns.
+    /// The terms of a product in one process, with the norm exponents of the operands' columns.
     pub fn of(problem: &'a ProductProblem<'_>, left: &'a [i64], right: &'a [i64]) -> Terms<'a> {
         let (left, right) = problem.operands(left, right);
         let ProductProblem { uplo, precision_bits, .. } = *problem;

@@ -3,9 +3,9 @@
 //! Node by node: in round `s` every node sends to the node `s` places further and receives from the one `s` places
 //! before. A rank receives from the rank of equal number within the sending node (modulo that node's ranks), so that
 //! every link carries each residue once, in as many bits as its modulus has. Sums modulo primes are exact: no order of
-//! nodes can change a bit. Planes are sent in groups: while one is on its way the next is multiplied.
-//! Three parts: the rounds (`Exchange`), the stream of words that a rank is sent (`ShareStream`), and residues packed
-//! bit by bit (`Packing`), which know neither ranks nor owners.
+//! nodes can change a bit. Planes are sent in groups: while one group is in transit the next is multiplied. Three
+//! parts: the rounds (`Exchange`), the stream of words that a rank is sent (`ShareStream`), and residues packed bit by
+//! bit (`Packing`), which know neither ranks nor owners.
 
 use crate::comm::window::{Beside, Level, Partition, Rest, Run, Shares};
 use crate::comm::{Incoming, Outgoing};

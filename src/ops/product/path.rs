@@ -1,4 +1,4 @@
-//! Which path a product takes, and which kernel: exact sums on limbs, residue planes, devices.
+//! The choice of the path and the kernel of a product: exact sums on limbs, residue planes, devices.
 //!
 //! Decides by models of the time that each takes, fitted to measurements. Does not know: plans, memory.
 

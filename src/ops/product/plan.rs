@@ -1,5 +1,5 @@
-//! Plans of products, as numbers a user can read: of a call on the path it takes, and by sizes alone before there are
-//! operands. Made without allocating windows or computing anything.
+//! Plans of products, as numbers for users: of a call on its path, and from sizes only before there are operands. Made
+//! without allocating windows or computing anything.
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};

@@ -1,5 +1,5 @@
-//! A band of right sides in progress: its place in the call, the matrices that it is solved in, and the memory that its
-//! steps may take.
+//! A band of right-hand sides in progress: its place in the call, the matrices that it is solved in, and the memory
+//! that its steps may take.
 
 use crate::context::{Context, MemoryBudget};
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ pub(crate) struct Band<'a> {
 }
 
 impl<'a> Band<'a> {
-    /// A band of right sides of one process, the first of the call, with bands of at most `columns` columns.
+    /// A band of right-hand sides of one process, the first of the call, with bands of at most `columns` columns.
     pub fn first(memory: &'a SolveMemory, columns: usize, limit_bytes: Option<u64>) -> Band<'a> {
         let team = Team::one_process();
         Band { memory, team, columns, limit_bytes, first_column: 0, first_row: 0, transposed: false }
@@ -131,7 +131,7 @@ impl Spaces {
         Ok(Spaces { w: next()?, result: next()?, again: next()? })
     }
 
-    /// Gives back the memory of right sides that were tried again, and of the product, on which the next try counts.
+    /// Releases the memory of right-hand sides that were tried again, and of the product, which the next try needs.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`].

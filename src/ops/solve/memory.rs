@@ -123,7 +123,7 @@ impl Bands {
     /// The widest bands, these or narrower ones, that `plan` does not refuse for their memory, and its plan of them.
     ///
     /// # Errors
-    /// Those of `plan`.
+    /// The errors of `plan`.
     pub fn fitting<T>(self, plan: impl Fn(&Bands) -> Result<T>) -> Result<(Bands, T)> {
         let mut bands = self;
         loop {
@@ -146,8 +146,8 @@ impl Bands {
 }
 
 impl SolveMemory {
-    /// The memory of a solve with triangles that lie in memory: on the context's kernel, and by parts for columns that
-    /// outgrow every try.
+    /// The memory of a solve with triangles that are in memory: on the context's kernel, and by parts for columns whose
+    /// exponents exceed the range of every try.
     pub fn new(ctx: Context, cuts: Vec<TriangleCut>) -> SolveMemory {
         SolveMemory {
             ctx,

@@ -1,5 +1,5 @@
-//! Solves in one process: with one triangle as it stands, `T X = alpha B`, and with a factored symmetric matrix,
-//! `L L^T X = B` or `L D L^T X = B`; their options and their report.
+//! Solves in one process: with one triangular matrix, `T X = alpha B`, and with a factored symmetric matrix, `L L^T X =
+//! B` or `L D L^T X = B`; their options and their report.
 
 use crate::comm::say_fields;
 use crate::context::Context;

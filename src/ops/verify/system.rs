@@ -70,7 +70,7 @@ pub fn verify_solve<'a, 'b, 'c>(
         with_result: true,
         subject: "the residual",
         unit: "2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|)",
-        row_unit: "for the combined right side",
+        row_unit: "for the combined right-hand side",
         transposed: false,
     };
     let problem = ClaimedProduct {
@@ -212,7 +212,7 @@ pub fn verify_trsm<'a, 'b, 'c>(
             Side::Left => "2^(1-b) (||t_i|| ||x_j|| + |alpha b_ij|)",
             Side::Right => "2^(1-b) (||x_i|| ||t_j|| + |alpha b_ij|)",
         },
-        row_unit: "for the combined right side",
+        row_unit: "for the combined right-hand side",
         transposed,
     };
     // A product is `left^T right`; on the right side of X everything is transposed.

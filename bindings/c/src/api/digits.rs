@@ -288,8 +288,8 @@ pub unsafe extern "C" fn sunzi_factor_solution_digits_with(
 /// largest entry of each column, and stores it in `*digits`. The bound is 0 if nothing can be proven, because the proof
 /// that A is positive definite did not succeed. Arguments as in `sunzi_factor_solution_digits`.
 ///
-/// Cost: a second factorisation, whose bits are those of the condition of the scaled A and some tens more; a product of
-/// A with X, and a solve.
+/// Cost: a second factorisation, whose precision exceeds the logarithm of the condition number of the scaled A by some
+/// tens of bits; a product of A with X, and a solve.
 ///
 /// # Safety
 /// The header's rules.

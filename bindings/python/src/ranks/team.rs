@@ -50,7 +50,9 @@ impl RankOptions {
 
     /// The devices of these names; the CPU as a device takes the threads of the context.
     fn opened(&self, names: &str) -> Answer<Vec<Arc<dyn Device>>> {
-        let bytes = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}', which is not a number of bytes"));
+        let bytes = |text: &str| {
+            text.parse::<u64>().map_err(|_| format!("a software device, but '{text}' is not a number of bytes"))
+        };
         let read = |name: &str| {
             let refused = |why| RankFailure::invalid("options", format!("device '{name}' is {why}"));
             DeviceName::parse(name.trim(), bytes).map_err(refused)

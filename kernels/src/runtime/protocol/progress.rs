@@ -75,8 +75,8 @@ pub(super) struct Progress {
     own: OwnTiles,
     /// By the numbers of own tiles.
     tiles: Vec<Own>,
-    /// Finished tiles: left operands by tile column and own row, right ones by tile column and own column, those on the
-    /// diagonal by own column.
+    /// Finished tiles of three kinds: left operands are indexed by tile column and own row, right operands by tile
+    /// column and own column, diagonal tiles by own column.
     operands: Vec<u16>,
     rows: usize,
     cols: usize,

@@ -1,4 +1,5 @@
-//! Another implementation for comparison: ScaLAPACK where it is built in and ranks are those of MPI, in turns.
+//! Another implementation for comparison: ScaLAPACK, where it is built in and the ranks are MPI processes; both sides
+//! run in turns.
 
 use super::{BenchDouble, BenchRanks};
 use crate::bench::spread::Spread;
@@ -10,7 +11,7 @@ use sunzi::comm::Transport;
 /// Its measurements.
 #[derive(Serialize)]
 pub struct BaselineTimes {
-    /// Its name and its choices.
+    /// The name and the options of the baseline.
     pub name: String,
     /// Seconds of the slowest rank.
     pub seconds: Spread,

@@ -15,8 +15,9 @@ const HOST_ROWS: usize = 1024;
 /// Products in a row, so that the time to start them does not count.
 const REPETITIONS: usize = 3;
 
-/// Billions of operations a second, two for a multiply-add; `None` if the device memory is too small for operands worth
-/// timing. A device is timed by its own clock, but a software device, whose clock is made up, by the host's.
+/// Billions of floating-point operations per second, two for a multiply-add; `None` if the device memory is too small
+/// for operands worth timing. A device is timed by its own clock; a software device, whose clock is simulated, is timed
+/// by the host's.
 pub fn products(device: &Arc<dyn Device>) -> Result<Option<f64>> {
     let kind = device.description().kind;
     let free_bytes = device.capacity_bytes().saturating_sub(device.used_bytes());

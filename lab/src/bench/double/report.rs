@@ -9,7 +9,7 @@ use sunzi::comm::{Reduction, Transport};
 use sunzi::double::DoubleReport;
 use sunzi_session::units::{counted, format_bytes, format_seconds};
 
-/// Bytes moved under one rule of eviction, by the devices of all ranks.
+/// Bytes that the devices of all ranks moved under one rule of eviction.
 #[derive(Serialize)]
 pub struct Moved {
     pub eviction: &'static str,
@@ -19,7 +19,7 @@ pub struct Moved {
     /// Bytes that would move if each task moved all of its tiles.
     pub baseline_h2d_bytes: u64,
     pub baseline_d2h_bytes: u64,
-    /// Tiles found where they were needed.
+    /// The number of tiles that were already on the device when a task needed them.
     pub hits: u64,
 }
 
@@ -70,34 +70,34 @@ pub struct DoubleBenchReport {
     pub ranks: usize,
     pub threads: usize,
     pub runs: usize,
-    /// Seconds from tiles to tiles, of the slowest rank.
+    /// Seconds of the factorisation from tiles to tiles, on the slowest rank.
     pub seconds: Spread,
     pub gflops: f64,
-    /// Over the baseline, of the medians: above 1 ours is faster.
+    /// The time of the baseline divided by ours, of the medians: above 1 ours is faster.
     pub ratio: Option<f64>,
     pub baseline: Option<BaselineTimes>,
-    /// Of one large product, summed over the devices of this rank; null where there is no room for one.
+    /// The rate of one large product, summed over the devices of this rank; null where the memory is too small for one.
     pub product_gflops: Option<Spread>,
     pub product_ratio: Option<f64>,
     pub product_clock: &'static str,
-    /// Measured, the rule that was timed first; empty where no device works.
+    /// Measured traffic, first under the rule that was timed; empty where no device works.
     pub moved: Vec<Moved>,
-    /// Counted without running, for one device.
+    /// Traffic that was counted without running, for one device.
     pub counted: Vec<Counted>,
     pub checked: bool,
     pub residual: f64,
-    /// Seconds of all workers of all ranks.
+    /// Seconds of computation, summed over all workers of all ranks.
     pub busy_seconds: f64,
     pub wait_seconds: f64,
     /// Bytes of tiles sent by all ranks.
     pub sent_bytes: u64,
     pub not_measured: Vec<String>,
-    /// The fastest run, as the root saw it.
+    /// The fastest run, as measured on the root.
     pub factor: DoubleReport,
     pub machine: Machine,
 }
 
-/// The report for people.
+/// The report as text for the terminal.
 pub fn describe(report: &DoubleBenchReport) -> String {
     let factor = &report.factor;
     let row = |name: &str, seconds: &Spread, gflops: f64| {

@@ -1,15 +1,15 @@
 //! `sunzi bench step`: one step of an interior-point method in the manner of SDPB, on one process or many ranks.
 //!
-//! Each rank has some of the blocks, `n x n` triangles `L_j` and `n x N` matrices `B_j`. A step is `V_j = L_j^-1 B_j`;
-//! `Q = sum_j V_j^T V_j` over the ranks; `Q = L L^T`; and two solves with `L L^T`, of one right side each, as predictor
-//! and corrector have them. For comparison, by the names of [`NAMES`]: the same with Q as SDPB computes it and MPFR
-//! loops for the rest, and with loops for all.
+//! Each rank holds some of the blocks: `n x n` triangles `L_j` and `n x N` matrices `B_j`. A step computes `V_j =
+//! L_j^-1 B_j`, `Q = sum_j V_j^T V_j` over the ranks, `Q = L L^T`, and two solves with `L L^T` of one right-hand side
+//! each, as the predictor and the corrector need them. The sides for comparison, by the names of [`NAMES`]: Q as SDPB
+//! computes it with MPFR loops for the rest, and MPFR loops for all stages.
 //!
-//! The other sides do the stages that split into blocks on the ranks, and the stages that are one problem in one
-//! process with as many threads as the ranks have together, while the others wait: so they send nothing, and their
-//! operands exist before the clock starts. Every stage of theirs is given our result of the stage before. Answers of
-//! all sides are checked by the verifiers of the operations, and those of the ranks are also compared with one process,
-//! bit by bit.
+//! The other sides run the stages that split into blocks on the ranks, and the stages that are one problem in one
+//! process with as many threads as the ranks have together, while the others wait; so they send nothing, and their
+//! operands exist before the clock starts. Each of their stages gets our result of the previous stage as input. Answers
+//! of all sides are checked by the verifiers of the operations, and those of the ranks are also compared with one
+//! process, bit by bit.
 
 mod others;
 mod ours;
@@ -109,7 +109,7 @@ struct StepReport {
 struct SideReport {
     name: &'static str,
     seconds: Spread,
-    /// The ratio to ours, of the medians.
+    /// The time of this side divided by ours, of the medians.
     ratio: f64,
     /// Phases of the run nearest to the median.
     phases: Phases,
@@ -132,7 +132,7 @@ fn timed<T>(world: &dyn Transport, work: impl FnOnce() -> Result<T>) -> Result<(
 /// Times a step on all ranks and reports the results. Collective.
 ///
 /// # Errors
-/// [`Error::Verification`] for a wrong answer on any side, or other bits than those of one process;
+/// [`Error::Verification`] for a wrong answer on any side, or where the bits differ from the result of one process;
 /// [`Error::InvalidArgument`], and the errors of the operations.
 pub fn run(session: &mut dyn Session, config: &BenchStep, world: &dyn Transport) -> Result<()> {
     config.engine.refuse_devices("a step")?;

@@ -1,4 +1,4 @@
-//! A step without us: Q by a baseline of products, the rest by MPFR loops.
+//! A step without our library: a baseline of products computes Q, and MPFR loops do the rest.
 
 use super::ours::{Alone, CHECKED_BLOCKS, StepSide};
 use super::{BenchStep, LONG_SECONDS, SOLVES, StageSeconds, timed};
@@ -53,7 +53,7 @@ impl<'a> Others<'a> {
         Ok(Others { name, config, world, blocks, whole, runs: Vec::new(), right: false })
     }
 
-    /// One step; the step of round 0 counts where it takes long, and then serves for round 1. Collective.
+    /// Runs one step; where the step of round 0 takes long, it is counted and also serves for round 1. Collective.
     ///
     /// # Errors
     /// [`sunzi::Error::Transport`].
@@ -86,7 +86,7 @@ impl<'a> Others<'a> {
     /// Checks the answers of the last run by the verifiers, some of each rank's blocks on that rank. Collective.
     ///
     /// # Errors
-    /// The errors of making the operands; [`sunzi::Error::Transport`].
+    /// The errors of the allocation of the operands; [`sunzi::Error::Transport`].
     pub fn judge(&mut self, alone: Option<&Alone>) -> Result<()> {
         let (config, world) = (self.config, self.world);
         let mut right = self.whole.as_ref().zip(alone).is_none_or(|(whole, alone)| whole.is_right(alone));

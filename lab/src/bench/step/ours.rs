@@ -66,7 +66,7 @@ impl<'a> StepSide<'a> {
         Ok(StepSide { config, ctx, team, own, v, right, answers: None, runs: Vec::new() })
     }
 
-    /// One step, whose time counts where it `counts`. Collective.
+    /// Runs one step; its time is recorded if `counts` is set. Collective.
     ///
     /// # Errors
     /// The errors of the operations.
@@ -96,7 +96,8 @@ impl<'a> StepSide<'a> {
         Ok(())
     }
 
-    /// Whether the last answers are those of one process, which the root has; on all ranks. Collective.
+    /// Whether the last answers are equal to those of one process, which are on the root; the result is the same on all
+    /// ranks. Collective.
     ///
     /// # Errors
     /// The errors of gathering.
@@ -117,7 +118,7 @@ impl<'a> StepSide<'a> {
 
 /// The whole step in one process.
 pub(super) struct Alone {
-    /// Blocks that are held against the verifier, with their `V_j`.
+    /// The blocks that the verifier checks, with their `V_j`.
     checked: Vec<(Operands, Matrix)>,
     /// The rows of all `V_j`.
     pub v: Matrix,

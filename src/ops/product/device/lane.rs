@@ -177,7 +177,7 @@ impl Lane {
         self.timer.stop(&*self.device, self.streams.compute)
     }
 
-    /// What the device did in a call that is done; `before` is its traffic at the start.
+    /// The work of the device in a finished call; `before` is its traffic at the start.
     pub fn report(&self, before: &Traffic) -> Result<DeviceReport> {
         let description = self.device.description();
         let seconds = self.timer.finish(&*self.device, self.streams.store)?;

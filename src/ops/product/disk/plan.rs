@@ -44,7 +44,8 @@ pub struct OutOfCoreProductPlan {
     pub scan_bytes: u64,
     /// Bytes of the operands that the product reads, assuming that no tile exists from an earlier run.
     pub read_bytes: u64,
-    /// The smallest number of bytes that bands of this width can read: each pair of bands once, for all primes.
+    /// The least possible number of bytes read with bands of this width: each pair of bands is read once for all
+    /// primes.
     pub least_read_bytes: u64,
     /// Bands, chunks, and bytes of memory.
     #[serde(flatten)]

@@ -360,8 +360,8 @@ impl DiskSystem<'_> {
         match outgrown.first() {
             None => Ok(x),
             Some(first) => Err(Error::InvalidArgument(format!(
-                "the unknowns of right side {} (counted from 1) exceed the range of fixed point, which solves out of \
-                 core with entrywise accuracy use: choose accuracy by norms, or solve in memory",
+                "the unknowns of right-hand side {} (counted from 1) exceed the range of fixed-point numbers, which \
+                 solves out of core with entrywise accuracy use: choose accuracy by norms, or solve in memory",
                 cols.start + first + 1
             ))),
         }

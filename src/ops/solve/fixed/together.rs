@@ -6,7 +6,7 @@
 //! sides makes more tiles, so that no rank waits long for the last tile or at the end of the row. Every rank takes part
 //! in every row, with or without right-hand sides. The tiles are those of a try on one rank, so the bits are the same.
 //!
-//! Which rank makes which tiles is found from counts alone, so that all ranks find the same.
+//! The tiles that each rank makes follow from counts only, so that all ranks agree.
 
 use super::run::{FixedRun, RightSideStrip, RowTiles};
 use super::{Making, RowsFrom, SharedRows};

@@ -1,5 +1,5 @@
-//! Operands of a solve over ranks: right sides in any distribution, and the data of a factor in tiles that all ranks
-//! have: the norms of its rows and columns, and its diagonal; and solutions as the ranks find them.
+//! Operands of a solve over ranks: right-hand sides in any distribution, and the data of a factor in tiles that all
+//! ranks have: the norms of its rows and columns, and its diagonal; and solutions as the ranks find them.
 
 use crate::comm::{Reduction, Said, Say, Transport, agree, agreed};
 use crate::context::Context;

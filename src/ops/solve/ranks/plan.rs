@@ -91,9 +91,9 @@ pub fn plan_solve_local(
 }
 
 /// The plan of [`super::trsm_with`] for a triangle of `order` rows, in tiles of only that triangle, and `columns`
-/// right-hand sides (for the right side: rows of `B`), whose entries have these bits: the bytes that this rank needs in
-/// addition to `T` and `B`, including the copies of them that the options require. Under a limit the messages of 1 to 8
-/// MiB that are needed for these copies are not counted. Collective; see [`plan_solve`].
+/// right-hand sides (rows of `B` if `T` is on the right), whose entries have the precisions `bits`: the bytes that this
+/// rank needs in addition to `T` and `B`, including the copies of them that the options require. Under a limit the
+/// messages of 1 to 8 MiB that are needed for these copies are not counted. Collective; see [`plan_solve`].
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

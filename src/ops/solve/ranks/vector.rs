@@ -1,5 +1,5 @@
 //! A few right-hand sides over ranks. By norms: one substitution, tile row by tile row of the factor. Entry by entry:
-//! each rank substitutes for some of the right sides, while the rows of the factor are streamed.
+//! each rank substitutes for some of the right-hand sides, while the rows of the factor are streamed.
 //!
 //! By norms all ranks have the unknowns. Each rank adds up the products with its own tiles, as exact integers; the
 //! owner of the diagonal tile takes these sums, solves the blocks of 8 rows within it and sends the unknowns to all
