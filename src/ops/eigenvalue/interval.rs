@@ -1,7 +1,7 @@
 //! The search: quotients from above, factorisations from below, until the interval is narrow enough.
 
+use super::doubles;
 use super::{EigenvalueInterval, EigenvalueReport};
-use super::{doubles, lanczos};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head};
@@ -112,7 +112,8 @@ fn top(value: &Float) -> i64 {
     value.get_exp().map_or(-(1 << 40), i64::from)
 }
 
-fn power(exponent: i64) -> Float {
+/// `2^exponent` with two bits, within the range of exponents.
+pub(super) fn power(exponent: i64) -> Float {
     Float::with_val(2, 1) << exponent.clamp(-(1 << 29), 1 << 29) as i32
 }
 
@@ -128,7 +129,7 @@ impl<'a> Search<'a> {
         let working_bits = precision_bits + SPARE_BITS;
         let own_bytes = Search::bytes(order, matrix.precision_bits().max(working_bits));
         ctx.admit(own_bytes)?;
-        let start = lanczos::start(&in_doubles(matrix, largest), order, 0.0);
+        let start = doubles::start(&in_doubles(matrix, largest), order, 0.0);
         let vector = Matrix::from_f64s(order, 1, working_bits, &start.vector)?;
         let report = EigenvalueReport {
             order,

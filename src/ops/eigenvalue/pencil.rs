@@ -1,6 +1,7 @@
 //! `L^-1 X L^-T` as a matrix, and the errors of its eigenvalues: a small congruence, and a small sum.
 
-use super::{EigenvalueInterval, EigenvalueReport, Extreme, interval, reflected};
+use super::interval::{find, of_zero_matrix, power};
+use super::{EigenvalueInterval, EigenvalueReport, Extreme, reflected};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::float::Head;
@@ -52,7 +53,7 @@ impl Congruence<'_> {
         if (0..order).all(|col| (col..order).all(|row| x.head(row, col).is_zero())) {
             // No product is formed, but a singular L is refused as well.
             let singular = (0..order).find(|&index| self.l.head(index, index).is_zero());
-            let found = interval::of_zero_matrix(order, self.precision_bits);
+            let found = of_zero_matrix(order, self.precision_bits);
             return singular.map_or(Ok(found), |index| Err(Error::Singular { index }));
         }
         let mut bits = self.precision_bits + SPARE_BITS;
@@ -61,7 +62,7 @@ impl Congruence<'_> {
             // Two bits go to the errors of the product, two to the interval of the matrix.
             let wanted = self.precision_bits + 2;
             let held = Matrix::bytes_for(self.l.rows(), self.l.rows(), bits);
-            let (found, report) = interval::find(&self.ctx.holding(held), &formed.matrix, wanted)?;
+            let (found, report) = find(&self.ctx.holding(held), &formed.matrix, wanted)?;
             let widened = formed.widen(&found);
             let goal = self.goal(&found, norm_exponent(&formed.matrix.view()));
             let missing = formed.missing_bits(&found, goal);
@@ -123,14 +124,13 @@ impl Formed {
     /// The interval of the exact product: eigenvalues of the matrix are off by the absolute error, and a congruence
     /// with `I + R` changes each by a factor between `(1 - ||R||)^2` and `(1 + ||R||)^2`.
     fn widen(&self, found: &EigenvalueInterval) -> EigenvalueInterval {
-        let unit = |exponent: i64| Float::with_val(2, 1) << exponent.clamp(-(1 << 29), 1 << 29) as i32;
         let (mut lower, mut upper) = (found.lower.clone(), found.upper.clone());
-        lower.sub_assign_round(&unit(self.absolute), Round::Down);
-        upper.add_assign_round(&unit(self.absolute), Round::Up);
+        lower.sub_assign_round(&power(self.absolute), Round::Down);
+        upper.add_assign_round(&power(self.absolute), Round::Up);
         // (1 + r)^-2 and (1 - r)^-2 lie between 1 - 4 r and 1 + 4 r for r <= 1/8.
         for (end, away) in [(&mut lower, Round::Down), (&mut upper, Round::Up)] {
             let mut error = Float::with_val(end.prec(), end.abs_ref());
-            error *= unit(self.relative + 2);
+            error *= power(self.relative + 2);
             match away {
                 Round::Down => drop(end.sub_assign_round(&error, away)),
                 _ => drop(end.add_assign_round(&error, away)),
