@@ -25,7 +25,6 @@ pub mod out_of_core;
 mod product;
 mod said;
 mod seed;
-mod shift;
 mod singularity;
 pub(crate) mod solve;
 mod symm;

@@ -3,8 +3,7 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::estimate::ESTIMATE_BITS;
-use crate::ops::estimate::bounds::{Upper, magnitude};
+use crate::ops::estimate::{ESTIMATE_BITS, Upper, magnitude};
 use crate::ops::gemm::{GemmOptions, gemm_with};
 use crate::ops::product::problem::Accuracy;
 use rug::Float;

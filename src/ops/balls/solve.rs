@@ -9,7 +9,7 @@ use super::regular::{BOUND_BITS, Definite, Regular, SPARE_BITS};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
-use crate::ops::estimate::bounds::Upper;
+use crate::ops::estimate::Upper;
 use crate::ops::product::problem::Accuracy;
 use rug::Float;
 
