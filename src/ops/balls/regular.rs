@@ -1,5 +1,5 @@
-//! Proofs that every point of a matrix of balls is regular, and bounds of inverses times small vectors; the factors that
-//! they begin with.
+//! Proofs that every point of a matrix of balls is regular, and bounds of inverses times small vectors; the factors
+//! with which they begin.
 //!
 //! With `R` near the inverse, `E >= |I - R A|` for every point `A`, and a vector `v > 0` with `E v < v`, all powers
 //! of `E` sum up to `(I - E)^-1 >= 0`, so no `A` is singular and `|A^-1| <= (I - E)^-1 |R|`. The factor of a positive

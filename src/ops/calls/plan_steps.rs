@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::slices::contracted_rows;
+use crate::ops::distribution::redistribute::contracted_rows;
 use crate::ops::distribution::travel::travel_bytes;
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::ranks::{cholesky_tiles, plan_cholesky};

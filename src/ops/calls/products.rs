@@ -10,7 +10,7 @@ use crate::comm::Transport;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
 use crate::ops::Report;
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::slices::contracted_rows;
+use crate::ops::distribution::redistribute::contracted_rows;
 use crate::ops::distribution::travel::travel_bytes;
 use crate::ops::product::ranks::{DistOptions, gemm_rows, syrk};
 use crate::site::Team;

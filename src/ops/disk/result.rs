@@ -1,8 +1,8 @@
 //! Results that are made of blocks, each an object of a storage directory: blocks are published, found again and
 //! repaired, and written to a file in the end.
 //!
-//! The blocks are read from the storage once more, and written to their places. Over ranks each reads the blocks that it
-//! has, and rank 0 writes them, in the order of the blocks.
+//! For the file the blocks are read from the storage once more. Over ranks each rank reads the blocks that it has, and
+//! rank 0 writes them, in the order of the blocks.
 
 use super::usage::{DiskUse, progress_of};
 use crate::comm::{Incoming, Outgoing, Reduction, Transport, agree};

@@ -1,7 +1,8 @@
 //! The correct digits of answers, estimated.
 //!
-//! Of solutions and inverses: the residual in enough bits, and the correction for it, which is the error. Of `log det A`:
-//! the factorisation rounds each entry of the factor once in fixed point, so it factors `A - E` where
+//! Of solutions and inverses: the residual in enough bits, and the correction for it, which is the error.
+//!
+//! Of `log det A`: the factorisation rounds each entry of the factor once in fixed point, so it factors `A - E` where
 //! `e_ij = l_jj r_ij` for `i >= j`, and the `r_ij` are independent and uniform in `+-2^(s_i - w - 1)`. The logarithm is
 //! off by `tr(A^-1 E)`, whose variance is at most `2^(-2w) / 3` times the sum of the squares of `D A^-1 diag(l)`: that
 //! sum is the mean of `||D A^-1 (l z)||^2` over random signs `z`.
