@@ -134,7 +134,7 @@ impl Verb for Factor<'_> {
         Some(LanePath { bytes: lanes.bytes(), lanes })
     }
 
-    fn run_lanes(&self, ctx: &Context, lanes: &LaneFactors, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
+    fn run_lanes(&self, ctx: &Context, lanes: LaneFactors, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
         assert!(items.len() <= PROBLEMS);
         let (order, precision_bits) = (items[0].shape.rows, self.precision_bits);
         // The single call reports matrices that are not symmetric.

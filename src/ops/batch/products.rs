@@ -157,7 +157,7 @@ impl Verb for Syrk<'_> {
         is_plain.then(|| lanes(ctx, shape, true, self.precision_bits, accuracy)).flatten()
     }
 
-    fn run_lanes(&self, ctx: &Context, lanes: &LaneProducts, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
+    fn run_lanes(&self, ctx: &Context, lanes: LaneProducts, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
         let SyrkOptions { op, uplo, accuracy, .. } = *self.options;
         let mut matrices: [Matrix; PROBLEMS] = std::array::from_fn(|_| Matrix::empty());
         let (mut problems, mut destinations) = (std::array::from_fn(|_| None), std::array::from_fn(|_| None));
@@ -351,7 +351,7 @@ impl Verb for Gemm<'_> {
         is_plain.then(|| lanes(ctx, shape, false, self.precision_bits, accuracy)).flatten()
     }
 
-    fn run_lanes(&self, ctx: &Context, lanes: &LaneProducts, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
+    fn run_lanes(&self, ctx: &Context, lanes: LaneProducts, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
         let GemmOptions { op_a, op_b, accuracy, .. } = *self.options;
         let (mut problems, mut destinations) = (std::array::from_fn(|_| None), std::array::from_fn(|_| None));
         for (at, item) in items.iter_mut().enumerate() {

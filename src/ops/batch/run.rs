@@ -63,7 +63,7 @@ pub(super) trait Verb: Sync {
     /// calls.
     fn lanes(&self, ctx: &Context, shape: ProblemShape) -> Option<LanePath<Self::Lanes>>;
     /// Up to [`PROBLEMS`] problems of one shape side by side; those that are not done are left to single calls.
-    fn run_lanes(&self, ctx: &Context, lanes: &Self::Lanes, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone>
+    fn run_lanes(&self, ctx: &Context, lanes: Self::Lanes, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone>
     where
         Self: Sized;
     /// The single call.
@@ -416,14 +416,13 @@ impl<V: Verb> Batch<'_, V> {
         let mut done = 0;
         if items.len() > 1 {
             let ctx = self.context_for(worker, 0);
-            let path = self.verb.lanes(&ctx, items[0].shape);
-            let LanesDone { mask, range_bits } = match &path {
-                Some(path) => self.verb.run_lanes(&ctx, &path.lanes, items)?,
-                None => LanesDone::default(),
+            let (LanesDone { mask, range_bits }, lane_bytes) = match self.verb.lanes(&ctx, items[0].shape) {
+                Some(LanePath { lanes, bytes }) => (self.verb.run_lanes(&ctx, lanes, items)?, bytes),
+                None => (LanesDone::default(), 0),
             };
             drop(ctx);
             done = mask;
-            worker.note_bytes(path.map_or(0, |path| path.bytes));
+            worker.note_bytes(lane_bytes);
             let direct = done.count_ones() as usize;
             let range_bits = if direct > 0 { range_bits } else { 0 };
             worker.counts = worker.counts.and(BatchCounts { direct, by_norms: 0, range_bits });

@@ -153,7 +153,7 @@ impl Verb for Trsm<'_> {
         Some(LanePath { bytes: lanes.bytes(), lanes })
     }
 
-    fn run_lanes(&self, ctx: &Context, lanes: &LaneSolves, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
+    fn run_lanes(&self, ctx: &Context, lanes: LaneSolves, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
         assert!(items.len() <= PROBLEMS);
         let system = |at: usize| {
             let TrsmProblem { t, b } = items.get(at)?.problem;
