@@ -86,7 +86,7 @@ fn run(ctx: &Context, a: &BallMatrix, right: BallRightSides<'_>, precision_bits:
     let definite = Definite::new(ctx, a, precision_bits, Accuracy::Norm)?;
     let (inverse, regular) = definite.regular(ctx, a.view(), operation)?;
     let solving = Solving { ctx, a: a.view(), right, definite, inverse, regular };
-    let first = solving.balls(0)?;
+    let first = solving.solved(&solving.definite, 0)?;
     let more_bits = solving.more_bits(&first);
     if more_bits == 0 {
         return Ok(first);
@@ -100,11 +100,6 @@ fn run(ctx: &Context, a: &BallMatrix, right: BallRightSides<'_>, precision_bits:
 }
 
 impl Solving<'_> {
-    /// The solution with `more_bits` bits in addition to those for the condition.
-    fn balls(&self, more_bits: u32) -> Result<BallMatrix> {
-        self.solved(&self.definite, more_bits)
-    }
-
     fn again(&self, more_bits: u32) -> Result<BallMatrix> {
         let Definite { precision_bits, lost_bits, .. } = self.definite;
         let midpoint = BallMatrix::exact(self.a.midpoint.to_matrix()?)?;
@@ -113,6 +108,7 @@ impl Solving<'_> {
         self.solved(&better, more_bits)
     }
 
+    /// The solution with `more_bits` bits in addition to those for the condition.
     fn solved(&self, definite: &Definite, more_bits: u32) -> Result<BallMatrix> {
         let Definite { factor, precision_bits, lost_bits } = definite;
         let (ctx, bits) = (self.ctx, precision_bits + lost_bits + more_bits + SPARE_BITS);
