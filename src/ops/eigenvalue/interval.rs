@@ -4,6 +4,7 @@ use super::doubles;
 use super::{EigenvalueInterval, EigenvalueReport};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::math::bound::ceil_log2;
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Matrix, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
@@ -102,11 +103,6 @@ struct Search<'a> {
     report: EigenvalueReport,
 }
 
-/// `ceil(log2 n)`.
-fn log2_ceil(count: usize) -> i64 {
-    i64::from(count.next_power_of_two().trailing_zeros())
-}
-
 /// The exponent of the power of two above a number; far below all others for 0.
 fn top(value: &Float) -> i64 {
     value.get_exp().map_or(-(1 << 40), i64::from)
@@ -125,7 +121,7 @@ impl<'a> Search<'a> {
     fn new(ctx: &Context, matrix: &'a Matrix, precision_bits: u32) -> Result<Search<'a>> {
         let order = matrix.rows();
         let largest = largest_exponent(matrix).unwrap_or(0);
-        let norm = largest + log2_ceil(order);
+        let norm = largest + i64::from(ceil_log2(order));
         let working_bits = precision_bits + SPARE_BITS;
         let own_bytes = Search::bytes(order, matrix.precision_bits().max(working_bits));
         ctx.admit(own_bytes)?;
@@ -254,7 +250,7 @@ impl<'a> Search<'a> {
 
     /// The resolution of a factorisation at the working precision, as a power of two: see the proof.
     fn unit(&self) -> i64 {
-        6 - i64::from(self.working_bits) + self.norm + log2_ceil(self.matrix.rows())
+        6 - i64::from(self.working_bits) + self.norm + i64::from(ceil_log2(self.matrix.rows()))
     }
 
     /// Takes as many bits as an interval needs around the quotient.
@@ -263,7 +259,7 @@ impl<'a> Search<'a> {
         if missing > 0 {
             let bits = self.working_bits + (missing as u32).next_multiple_of(32);
             // No goal is further below the norm than this.
-            let most = 2 * self.precision_bits + 96 + 2 * log2_ceil(self.matrix.rows()) as u32;
+            let most = 2 * self.precision_bits + 96 + 2 * ceil_log2(self.matrix.rows());
             if bits.min(most) > self.working_bits {
                 self.working_bits = bits.min(most);
                 self.ceiling = None; // more bits may succeed where fewer did not

@@ -4,6 +4,7 @@ use super::interval::{find, of_zero_matrix, power};
 use super::{EigenvalueInterval, EigenvalueReport, Extreme, reflected};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::math::bound::ceil_log2;
 use crate::math::float::Head;
 use crate::matrix::{Matrix, MatrixView, Side, Symmetric, SymmetricMatrix, Uplo};
 use crate::ops::gemm::{GemmOptions, gemm_with};
@@ -38,7 +39,7 @@ struct Formed {
 fn norm_exponent(matrix: &MatrixView<'_>) -> i64 {
     let heads = (0..matrix.cols()).flat_map(|col| (0..matrix.rows()).map(move |row| matrix.head(row, col)));
     let largest = heads.filter(|head| !head.is_zero()).map(Head::exponent).max();
-    let count = matrix.rows().max(matrix.cols()).next_power_of_two().trailing_zeros();
+    let count = ceil_log2(matrix.rows().max(matrix.cols()));
     largest.map_or(0, |largest| largest + i64::from(count))
 }
 
@@ -78,9 +79,8 @@ impl Congruence<'_> {
 
     /// The power of two that each of the two errors may have.
     fn goal(&self, found: &EigenvalueInterval, norm: i64) -> i64 {
-        let size = [&found.lower, &found.upper].map(|end| end.get_exp().map_or(i64::MIN / 2, i64::from));
         let bits = i64::from(self.precision_bits);
-        (size[0].max(size[1]) - bits).max(norm - 2 * bits - 32) - 4
+        (size_exponent(found) - bits).max(norm - 2 * bits - 32) - 4
     }
 
     /// `N X N^T` with `N L = I`, both up to rounding at `bits` bits.
@@ -100,24 +100,29 @@ impl Congruence<'_> {
         let precision = i64::from(bits);
         Ok(Formed {
             matrix: reflected(symmetric.into_matrix(), self.which),
-            relative: 3 - precision + (n + lower).max(i64::from(order.next_power_of_two().trailing_zeros())),
+            relative: 3 - precision + (n + lower).max(i64::from(ceil_log2(order))),
             absolute: 4 - precision + 2 * n + x,
         })
     }
+}
+
+/// The exponent of the larger end of an interval; far below all others for 0.
+fn size_exponent(found: &EigenvalueInterval) -> i64 {
+    let size = |end: &Float| end.get_exp().map_or(i64::MIN / 2, i64::from);
+    size(&found.lower).max(size(&found.upper))
 }
 
 /// A power of two not below the Frobenius norm of the lower triangle.
 fn lower_norm(l: &MatrixView<'_>) -> i64 {
     let heads = (0..l.cols()).flat_map(|col| (col..l.rows()).map(move |row| l.head(row, col)));
     let largest = heads.filter(|head| !head.is_zero()).map(Head::exponent).max();
-    largest.unwrap_or(0) + i64::from(l.rows().next_power_of_two().trailing_zeros())
+    largest.unwrap_or(0) + i64::from(ceil_log2(l.rows()))
 }
 
 impl Formed {
     /// Additional bits needed until both errors are within `2^goal`.
     fn missing_bits(&self, found: &EigenvalueInterval, goal: i64) -> i64 {
-        let size = [&found.lower, &found.upper].map(|end| end.get_exp().map_or(i64::MIN / 2, i64::from));
-        let relative = self.relative + 3 + size[0].max(size[1]);
+        let relative = self.relative + 3 + size_exponent(found);
         (relative - goal).max(self.absolute - goal).max(self.relative + 4)
     }
 
