@@ -24,7 +24,7 @@ pub(super) fn magnitudes(matrix: MatrixView<'_>) -> Result<Matrix> {
 }
 
 /// The entry as a number.
-pub(super) fn entry(bounds: MatrixView<'_>, row: usize, col: usize) -> Float {
+fn entry(bounds: MatrixView<'_>, row: usize, col: usize) -> Float {
     bounds.get(row, col).to_float(RADIUS_BITS)
 }
 

@@ -127,7 +127,7 @@ const SHARP_RATIO: f64 = 0.97;
 
 /// A matrix of balls that is proven to hold no singular point.
 pub(super) struct Regular {
-    /// `E`.
+    /// `E >= |I - R A|`.
     deviation: Matrix,
     /// `v`.
     vector: Vec<Float>,
@@ -136,8 +136,8 @@ pub(super) struct Regular {
 }
 
 /// The result where there is no proof: an estimate of the spectral radius of `E`.
-pub(super) struct Unproven {
-    pub ratio: f64,
+struct Unproven {
+    ratio: f64,
 }
 
 impl Regular {
@@ -145,7 +145,7 @@ impl Regular {
     ///
     /// # Errors
     /// Those of [`crate::gemm_with`].
-    pub fn prove(
+    fn prove(
         ctx: &Context,
         inverse: MatrixView<'_>,
         a: BallView<'_>,
@@ -218,11 +218,6 @@ impl Regular {
         }
         Ok(whole)
     }
-
-    /// `|I - R A|`, at most.
-    pub fn deviation(&self) -> &Matrix {
-        &self.deviation
-    }
 }
 
 /// `W`, near `L^-1`, and a bound of its error.
@@ -254,7 +249,7 @@ impl InverseFactor {
             }
         };
         // L^-1 - W = (I - E)^-1 E W.
-        let moved = bounds::product(ctx, regular.deviation().view(), bounds::magnitudes(near.view())?.view())?;
+        let moved = bounds::product(ctx, regular.deviation.view(), bounds::magnitudes(near.view())?.view())?;
         let off = regular.solution(ctx, &moved)?;
         let size = bounds::sum(bounds::magnitudes(near.view())?.view(), off.view())?;
         Ok(InverseFactor { near, off, size })
