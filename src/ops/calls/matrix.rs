@@ -20,9 +20,9 @@ use std::collections::HashMap;
 #[derive(Clone, Debug)]
 pub struct PlacedMatrix<A> {
     /// The part of this rank.
-    pub(super) local: A,
+    pub local: A,
     /// The parts of all ranks.
-    pub(super) distribution: Distribution,
+    pub distribution: Distribution,
 }
 
 impl<A: LocalArray> PlacedMatrix<A> {
