@@ -317,6 +317,8 @@ impl CopyPool {
 /// The result of a step on this rank, where it succeeded on all. Collective: a rank that fails by itself must not leave
 /// the others in the call; its own failure is its own answer.
 ///
+/// Cost: one reduction over the ranks.
+///
 /// # Errors
 /// The failure of this rank, or of another one.
 pub fn together<T, F: CallFailure>(world: &dyn Transport, own: Result<T, F>) -> Result<T, F> {

@@ -135,6 +135,9 @@ impl<'a> Opening<'a> {
     /// the first argument that is wrong on any, or that differs. `limited` is whether this rank has a memory limit.
     /// Collective.
     ///
+    /// Cost: ten words of each rank travel to all; texts only where something is wrong or differs.
+    /// Source: docs/decisions/078-one-opening-for-calls-over-ranks.md.
+    ///
     /// # Errors
     /// The failure that all ranks have.
     pub fn agreed<T, F: CallFailure>(
@@ -333,6 +336,8 @@ impl<A: LocalArray, F: CallFailure> DescribedMatrix<A, F> {
 
     /// The matrix, whose numbers are the same on all ranks, with its distribution and the parts of all ranks checked:
     /// every rank comes to the same end.
+    ///
+    /// Cost: a few words for each rank, without communication. Source: docs/decisions/090-plans-from-descriptions.md.
     ///
     /// # Errors
     /// Numbers that are no distribution, and parts of other shapes than it assigns.
