@@ -7,19 +7,19 @@
 //! them by [`agree`].
 
 mod agree;
+mod fingerprint;
 pub(crate) mod idle;
 mod launch;
 pub mod local;
 pub mod mailbox;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-mod said;
 pub mod window;
 
 pub use agree::{Fence, agree, agreed};
 pub(crate) use agree::{alike, check_alike};
+pub(crate) use fingerprint::{Said, Say, say_as_number, say_fields};
 pub use launch::launched;
-pub(crate) use said::{Said, Say, say_as_number, say_fields};
 
 use crate::error::{Error, Result};
 use mailbox::Mailbox;

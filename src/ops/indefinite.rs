@@ -7,15 +7,13 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView, Symmetric};
-use crate::ops::estimate::bounds::{Upper, magnitude, spread_bits};
 use crate::ops::estimate::condition::{BIT_COLUMNS, RIGHT_BITS, inverse_norm};
-use crate::ops::estimate::proven::{Proven, Solver};
+use crate::ops::estimate::proven::{Proven, Solver, shifted_lower};
 use crate::ops::estimate::rough::vector;
-use crate::ops::estimate::{ESTIMATE_BITS, all_digits, correct_digits, power};
+use crate::ops::estimate::{ESTIMATE_BITS, Upper, all_digits, correct_digits, magnitude, power, spread_bits};
 use crate::ops::input_rounding::InputRounding;
 use crate::ops::ldlt::{Inertia, Ldlt, LdltOptions, ldlt_with};
 use crate::ops::product::problem::Accuracy;
-use crate::ops::shift::shifted_lower;
 use crate::ops::symm::{SymmOptions, symm_with};
 use rug::Float;
 use rug::float::Round;

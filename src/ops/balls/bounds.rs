@@ -3,8 +3,7 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::estimate::ESTIMATE_BITS;
-use crate::ops::estimate::bounds::{Upper, magnitude};
+use crate::ops::estimate::{ESTIMATE_BITS, Upper, magnitude};
 use crate::ops::gemm::{GemmOptions, gemm_with};
 use crate::ops::product::problem::Accuracy;
 use rug::Float;
@@ -25,7 +24,7 @@ pub(super) fn magnitudes(matrix: MatrixView<'_>) -> Result<Matrix> {
 }
 
 /// The entry as a number.
-pub(super) fn entry(bounds: MatrixView<'_>, row: usize, col: usize) -> Float {
+fn entry(bounds: MatrixView<'_>, row: usize, col: usize) -> Float {
     bounds.get(row, col).to_float(RADIUS_BITS)
 }
 

@@ -1,20 +1,19 @@
-//! Cholesky factors of matrices of balls.
+//! Cholesky factors of matrices of balls, and logarithms of their determinants.
 //!
 //! `A = L (I + G) L^T` for each symmetric point, `I + G = (I + F)(I + F)^T`, so its factor is `L + L F`. The first
 //! order of `L F` is bounded derivative by derivative, the rest by a matrix `H >= |F|`.
+//! `log det A = log det L L^T + log det(I + K)` with `K = (L L^T)^-1 (A - L L^T)`; the trace of `K` is its first order.
 //! Proof: docs/CHECKS.md, "Balls".
 
-use super::bounds::{self, RADIUS_BITS, largest_row_sum, power_above_one};
-use super::definite::{BOUND_BITS, Definite};
-use super::inverse_factor::{InverseFactor, perturbation};
-use super::matrix::BallMatrix;
+use super::bounds::{self, RADIUS_BITS, image, largest_row_sum, power_above_one};
+use super::matrix::{Ball, BallMatrix};
 use super::product::rounding;
+use super::regular::{BOUND_BITS, Definite, InverseFactor, perturbation, scales};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Symmetric};
 use crate::ops::cholesky::cholesky as factor_of;
-use crate::ops::estimate::bounds::{Upper, magnitude};
-use crate::ops::estimate::power;
+use crate::ops::estimate::{Upper, magnitude, power};
 use crate::ops::product::problem::Accuracy;
 use rug::Float;
 use rug::float::Round;
@@ -29,11 +28,44 @@ const ROOM_LOG2: i32 = -8;
 /// Amount by which entries of `G` are raised where `F` is found from a factor, as a power of two.
 const RAISED_LOG2: i64 = -30;
 
-/// The balls that hold the factor of all symmetric points; the page is [`super::cholesky`].
+/// Bits of the logarithms beyond those of the result.
+const SPARE_BITS: u32 = 64;
+
+/// Steps of the search for a vector that `K` shrinks.
+const MOST_STEPS: usize = 400;
+
+/// A vector whose image is at most this part of it is not improved upon.
+const FINE_RATIO: f64 = 0.5;
+
+/// No larger part is taken.
+const MOST_RATIO: f64 = 1.0 - 1e-6;
+
+/// Steps that gain less than this are the last.
+const SETTLED: f64 = 1e-3;
+
+/// Balls that contain the lower triangular `L` with `A = L L^T` for every symmetric point of `a`.
+///
+/// Shapes: `a` is `n x n` with a symmetric midpoint; only the lower triangle of the radii is used. Above the diagonal
+/// both midpoint and radius are 0. Radius: to first order the sum of all derivatives times the radii; the rest is
+/// proportional to their square. Cost: a factorisation with as many bits as `precision_bits` and the condition require,
+/// the inverse of a triangle, and `2 n^3 / 3` multiply-adds of about 64 bits. Source: docs/CHECKS.md, "Balls".
+///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, rug::Rational};
+/// let ctx = Context::new()?;
+/// let midpoint = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
+/// let radius = Matrix::from_f64s(2, 2, 64, &[0.0, 0.5, 0.5, 0.0])?;
+/// let l = ball::cholesky(&ctx, &BallMatrix::new(midpoint, &radius)?, 128)?;
+/// assert!(l.contains(0, 0, &Rational::from(2)) && l.contains(1, 1, &Rational::from(2)));
+/// assert!(l.contains(1, 0, &Rational::from((3, 4))) && l.contains(1, 0, &Rational::from((5, 4))));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
-/// The errors of [`super::cholesky`].
-pub(super) fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
+/// [`crate::Error::NotPositiveDefinite`] for the midpoint; [`crate::Error::InvalidArgument`] if no proof is found that
+/// all points are positive definite; [`crate::Error::NotSymmetric`]; the errors of [`crate::cholesky_with`].
+pub fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     let definite = Definite::new(ctx, a, precision_bits, Accuracy::Entrywise)?;
     let factor = definite.factor.factor();
     let (order, midpoint) = (factor.rows(), factor.view().rounded(precision_bits)?);
@@ -206,5 +238,134 @@ fn not_definite(a: &BallMatrix, relative: &Matrix) -> Error {
         "cholesky: the {order} x {order} balls may contain a matrix that is not positive definite: with the factor L \
          of the midpoint, the absolute sum of a row of L^-1 (A - L L^T) L^-T may be {widest:.3}, but the proof needs a \
          spectral radius below 1{radius}"
+    ))
+}
+
+/// A ball that contains `log det A` for every point of `a`, symmetric or not.
+///
+/// Shapes: `a` is `n x n` with a symmetric positive definite midpoint; the result is 0 for an empty matrix. Radius: to
+/// first order `sum |A^-1|_ij rA_ij`. Cost: a factorisation and an inverse. Source: docs/CHECKS.md, "Balls".
+///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, rug::Float};
+/// let ctx = Context::new()?;
+/// let a = BallMatrix::exact(Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?)?; // its determinant is 16
+/// let log_det = ball::log_det(&ctx, &a, 128)?;
+/// assert!((log_det.midpoint - Float::with_val(256, 16).ln()).abs() <= log_det.radius);
+/// assert!(log_det.radius < 1e-36);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`solve()`](super::solve()).
+pub fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ball> {
+    let definite = Definite::new(ctx, a, precision_bits, Accuracy::Norm)?;
+    let factor = definite.factor.factor();
+    let a = &mirrored(a)?;
+    let perturbation = perturbation(ctx, a, factor.view())?;
+    // A bound of the inverses of the balls around the midpoint that hold L L^T.
+    let around = BallMatrix::trusted(a.midpoint().clone(), residual(&perturbation, a)?);
+    let (inverse, regular) = definite.regular(ctx, around.view(), "log_det")?;
+    let size = regular.solution(ctx, &bounds::magnitudes(inverse.view())?)?;
+    let relative = bounds::product(ctx, size.view(), perturbation.view())?;
+    let Some(change) = logarithm(&relative, &scales(a.midpoint().view())) else {
+        return Err(not_regular(a, &relative));
+    };
+    let (sum, off) = sum_of_logarithms(factor, precision_bits + SPARE_BITS);
+    let midpoint = Float::with_val(precision_bits, &sum);
+    let moved = rounding(sum, &midpoint);
+    Ok(Ball { midpoint, radius: change.add(&off).add(&moved).0 })
+}
+
+/// The part of a perturbation that does not come from the radii.
+fn residual(perturbation: &Matrix, a: &BallMatrix) -> Result<Matrix> {
+    Matrix::from_fn(a.rows(), a.cols(), RADIUS_BITS, |row, col| {
+        let whole = perturbation.float(row, col);
+        Float::with_val_round(RADIUS_BITS, &whole - &a.radius().float(row, col), Round::Up).0
+    })
+}
+
+/// The same balls with the larger radius of each entry and its mirror image, which hold all points of both triangles.
+fn mirrored(a: &BallMatrix) -> Result<BallMatrix> {
+    let radius = a.radius();
+    let larger = |row: usize, col: usize| radius.float(row, col).max(&radius.float(col, row));
+    let order = radius.rows().min(radius.cols());
+    let radius = Matrix::from_fn(order, order, RADIUS_BITS, larger)?;
+    Ok(BallMatrix::trusted(a.midpoint().clone(), radius))
+}
+
+/// A bound of `|log det(I + K)|` for all `|K| <= relative`; `None` where a determinant may be 0. `start` is a first
+/// guess of a vector that `K` shrinks.
+///
+/// With eigenvalues of magnitude at most `t < 1`, and `f` the Frobenius norm of `K` scaled by a positive vector,
+/// `|log det(I + K) - tr K| <= f^2 sum_(k >= 2) t^(k-2) / k`.
+fn logarithm(relative: &Matrix, start: &[Float]) -> Option<Upper> {
+    let order = relative.rows();
+    let mut vector = start.to_vec();
+    let mut last = Float::with_val(RADIUS_BITS, f64::INFINITY);
+    for _ in 0..MOST_STEPS {
+        let moved = image(relative, &vector);
+        let ratio = moved.iter().zip(&vector).map(|(moved, own)| Upper(moved.clone()).over(own).0);
+        let ratio = ratio.fold(Float::new(RADIUS_BITS), |most, ratio| most.max(&ratio));
+        let has_settled = Float::with_val(RADIUS_BITS, &last - &ratio) < SETTLED;
+        if ratio < FINE_RATIO || ratio < MOST_RATIO && has_settled {
+            let trace = (0..order).fold(Upper::zero(), |sum, at| sum.add(&relative.float(at, at)));
+            return Some(trace.add(&scaled_squares(relative, &vector).times(&tail(&ratio)).0));
+        }
+        last = ratio;
+        vector = moved.into_iter().zip(start).map(|(moved, first)| Upper(moved).add(first).0).collect();
+        if vector.iter().any(|entry| !entry.is_finite() || entry.get_exp().is_some_and(|top| top > 1 << 29)) {
+            break;
+        }
+    }
+    None
+}
+
+/// `sum_(k >= 2) t^(k-2) / k = (-log(1 - t) - t) / t^2`, at most `1 / (2 (1 - t))`, for `0 <= t < 1`; rounded up.
+fn tail(t: &Float) -> Float {
+    let left = Float::with_val_round(RADIUS_BITS, 1 - t, Round::Down).0;
+    if *t < 0.25 {
+        return Upper(Float::with_val(RADIUS_BITS, 1)).over(&(left << 1)).0;
+    }
+    let logarithm = Float::with_val_round(RADIUS_BITS, left.ln_ref(), Round::Down).0;
+    let size = -logarithm;
+    let rest = Float::with_val_round(RADIUS_BITS, &size - t, Round::Up).0;
+    let square = Float::with_val_round(RADIUS_BITS, t.square_ref(), Round::Down).0;
+    Upper(rest).over(&square).0
+}
+
+/// The sum of all `(k_ij v_j / v_i)^2`, rounded up.
+fn scaled_squares(relative: &Matrix, vector: &[Float]) -> Upper {
+    let mut squares = Upper::zero();
+    for (col, from) in vector.iter().enumerate() {
+        for (row, to) in vector.iter().enumerate() {
+            let entry = Upper(relative.float(row, col)).times(from).over(to);
+            squares = squares.add(&entry.clone().times(&entry.0).0);
+        }
+    }
+    squares
+}
+
+/// `2 sum log l_ii` with `bits` bits, and a bound of its error.
+fn sum_of_logarithms(factor: &Matrix, bits: u32) -> (Float, Float) {
+    let unit = power(-i64::from(bits));
+    let (mut sum, mut error) = (Float::new(bits), Upper::zero());
+    for at in 0..factor.rows() {
+        let logarithm = Float::with_val_round(bits, factor.float(at, at).ln_ref(), Round::Nearest).0;
+        let size = |value: &Float| Float::with_val_round(RADIUS_BITS, value.abs_ref(), Round::Up).0;
+        error = error.add(&Upper(size(&logarithm)).times(&unit).0);
+        sum += &logarithm;
+        error = error.add(&Upper(size(&sum)).times(&unit).0);
+    }
+    (sum << 1, error.0 << 1)
+}
+
+fn not_regular(a: &BallMatrix, relative: &Matrix) -> Error {
+    let (order, widest) = (a.rows(), largest_row_sum(relative));
+    Error::InvalidArgument(format!(
+        "log_det: the {order} x {order} balls may contain a matrix whose determinant is not positive: with the factor \
+         L of the midpoint, the absolute sum of a row of (L L^T)^-1 (A - L L^T) may be {widest:.3}, but the proof \
+         needs a spectral radius below 1"
     ))
 }

@@ -3,7 +3,7 @@
 use super::bounds::RADIUS_BITS;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::estimate::bounds::{Upper, magnitude};
+use crate::ops::estimate::{Upper, magnitude};
 use rug::Float;
 
 /// A matrix of balls: the matrices `a` with `|a_ij - midpoint_ij| <= radius_ij` for all entries; these matrices are

@@ -6,9 +6,8 @@ use super::bounds::{self, RADIUS_BITS};
 use super::matrix::{BallMatrix, BallView};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::matrix::{Matrix, MatrixView, Symmetric};
-use crate::ops::estimate::bounds::{Upper, magnitude};
-use crate::ops::estimate::power;
+use crate::matrix::{Matrix, MatrixView, Op, Symmetric};
+use crate::ops::estimate::{Upper, magnitude, power};
 use crate::ops::gemm::{GemmOptions, gemm_with};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::syrk::{SyrkOptions, syrk_with};
@@ -38,6 +37,77 @@ const UNSEEN_BITS: u32 = 24;
 
 /// Where units are no powers of two that a shift can reach.
 const LEAST_UNIT: i64 = i32::MIN as i64 + 64;
+
+/// Balls that contain `op(A) op(B) + C`, or `op(A) op(B)`, for all points of the operands.
+///
+/// Shapes: `op(A)` is `M x K`, `op(B)` is `K x N`, the result and `c` are `M x N`; any of them may be 0. To multiply by
+/// a scalar, scale an operand first, see [`BallMatrix::scaled`]. Radius: `|A| rB + rA (|B| + rB) + rC`, plus the
+/// rounding error of the midpoint at `precision_bits` bits. Entries that cancel are computed with more bits. Cost: a
+/// product of `precision_bits + 32` bits, of up to four times as many bits if entries cancel, and up to three products
+/// of 32 bits. Source: S. M. Rump, *Fast and parallel interval arithmetic*, BIT 39 (1999).
+///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, Op, rug::Rational};
+/// let ctx = Context::new()?;
+/// let a = BallMatrix::exact(Matrix::from_f64s(1, 2, 128, &[1.0, 2.0])?)?;
+/// let radius = Matrix::from_f64s(2, 1, 64, &[0.5, 0.25])?;
+/// let b = BallMatrix::new(Matrix::from_f64s(2, 1, 128, &[3.0, 4.0])?, &radius)?;
+/// let c = ball::gemm(&ctx, (&a, Op::NoTranspose), (&b, Op::NoTranspose), None, 128)?; // 11, give or take 1
+/// assert!(c.contains(0, 0, &Rational::from(10)) && c.contains(0, 0, &Rational::from(12)));
+/// assert!(c.radius().float(0, 0) < 1.001);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// The errors of [`crate::gemm_with`].
+pub fn gemm(
+    ctx: &Context,
+    (a, op_a): (&BallMatrix, Op),
+    (b, op_b): (&BallMatrix, Op),
+    c: Option<&BallMatrix>,
+    precision_bits: u32,
+) -> Result<BallMatrix> {
+    let product = BallProduct::plain(oriented(a.view(), op_a), oriented(b.view(), op_b));
+    BallProduct { added: c.map(BallMatrix::view), ..product }.balls(ctx, precision_bits)
+}
+
+/// Balls that contain `P^T P + C`, with [`Op::Transpose`] `P P^T + C`, for all points `P`, and all symmetric points
+/// `C`.
+///
+/// Shapes: `p` is `K x N`, the result and `c` are `N x N`; `c` has a symmetric midpoint. Radius and cost: as for
+/// [`gemm`].
+///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, Op, rug::Rational};
+/// let ctx = Context::new()?;
+/// let p = Matrix::from_f64s(2, 1, 128, &[3.0, 4.0])?;
+/// let p = BallMatrix::new(p, &Matrix::from_f64s(2, 1, 64, &[0.5, 0.0])?)?;
+/// let q = ball::syrk(&ctx, (&p, Op::NoTranspose), None, 128)?; // 2.5^2 + 16 to 3.5^2 + 16
+/// assert!(q.contains(0, 0, &Rational::from((89, 4))) && q.contains(0, 0, &Rational::from((113, 4))));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// The errors of [`crate::syrk_with`].
+pub fn syrk(
+    ctx: &Context,
+    (p, op): (&BallMatrix, Op),
+    c: Option<&BallMatrix>,
+    precision_bits: u32,
+) -> Result<BallMatrix> {
+    if let Some(c) = c {
+        Symmetric::from(c.midpoint()).lower_view("syrk")?;
+    }
+    let right = oriented(p.view(), op);
+    let product = BallProduct { symmetric: true, ..BallProduct::plain(right.transposed(), right) };
+    BallProduct { added: c.map(BallMatrix::view), ..product }.balls(ctx, precision_bits)
+}
+
+fn oriented(view: BallView<'_>, op: Op) -> BallView<'_> {
+    if op == Op::Transpose { view.transposed() } else { view }
+}
 
 /// `added + sign * left * right`, for all points of these.
 #[derive(Clone, Copy)]

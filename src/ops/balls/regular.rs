@@ -1,19 +1,114 @@
-//! Matrices of balls of which every point is regular, and bounds of their inverses times small vectors.
+//! Proofs that every point of a matrix of balls is regular, and bounds of inverses times small vectors; the factors
+//! with which they begin.
 //!
 //! With `R` near the inverse, `E >= |I - R A|` for every point `A`, and a vector `v > 0` with `E v < v`, all powers
-//! of `E` sum up to `(I - E)^-1 >= 0`, so no `A` is singular and `|A^-1| <= (I - E)^-1 |R|`.
+//! of `E` sum up to `(I - E)^-1 >= 0`, so no `A` is singular and `|A^-1| <= (I - E)^-1 |R|`. The factor of a positive
+//! definite midpoint has as many bits as its condition takes.
 //! Proof: docs/CHECKS.md, "Balls".
 
 use super::bounds::{self, RADIUS_BITS};
-use super::matrix::BallView;
+use super::matrix::{BallMatrix, BallView};
 use super::product::BallProduct;
 use crate::context::Context;
-use crate::error::Result;
-use crate::matrix::{Matrix, MatrixView};
-use crate::ops::estimate::ESTIMATE_BITS;
-use crate::ops::estimate::bounds::Upper;
+use crate::error::{Error, Result};
+use crate::math::bound::ceil_log2;
+use crate::math::pivot::diagonal_exponent;
+use crate::matrix::{Matrix, MatrixView, Symmetric};
+use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
+use crate::ops::estimate::{ESTIMATE_BITS, Upper, power};
+use crate::ops::product::problem::Accuracy;
+use crate::ops::trsm::trsm;
 use rug::Float;
 use rug::float::Round;
+
+/// Bits of factors beyond those of the result and of the condition.
+pub(super) const SPARE_BITS: u32 = 32;
+
+/// Bits, beyond those of the condition, of quantities of which only the size matters.
+pub(super) const BOUND_BITS: u32 = 64;
+
+/// No factorisation takes more bits.
+const MOST_BITS: u32 = 1 << 14;
+
+/// The factor of the midpoint, and bits that go with it.
+pub(super) struct Definite {
+    pub factor: Cholesky,
+    /// Bits of the result.
+    pub precision_bits: u32,
+    /// Approximate bits that solves lose.
+    pub lost_bits: u32,
+}
+
+impl Definite {
+    /// Factors the midpoint.
+    ///
+    /// # Errors
+    /// [`Error::NotSquare`], [`Error::NotSymmetric`], [`Error::NotPositiveDefinite`] of the midpoint; the errors of
+    /// [`cholesky_with`].
+    pub fn new(ctx: &Context, a: &BallMatrix, precision_bits: u32, accuracy: Accuracy) -> Result<Definite> {
+        Matrix::check_size(1, 1, precision_bits)?;
+        let lower = Symmetric::from(a.midpoint()).lower_view("cholesky")?;
+        let options = CholeskyOptions::new().accuracy(accuracy);
+        let mut bits = precision_bits.saturating_add(2 * SPARE_BITS);
+        let mut refused = None;
+        loop {
+            match cholesky_with(ctx, Symmetric::lower(lower), bits, &options) {
+                Ok(outcome) => {
+                    let factor = outcome.result;
+                    let lost_bits = lost_bits(ctx, &factor)?;
+                    let wanted = precision_bits.saturating_add(lost_bits).saturating_add(SPARE_BITS);
+                    let is_told = lower.rows() == 0 || factor.tells_condition(ctx)?;
+                    if is_told && wanted <= bits {
+                        return Ok(Definite { factor, precision_bits, lost_bits });
+                    }
+                    bits = if is_told { wanted } else { wanted.max(bits.saturating_mul(2)) };
+                }
+                Err(error @ Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => {
+                    bits = bits.saturating_mul(2);
+                    refused = Some(error);
+                }
+                Err(error @ Error::Precision { .. }) => return Err(refused.unwrap_or(error)),
+                Err(error) => return Err(error),
+            }
+            if bits > MOST_BITS {
+                return Err(refused.unwrap_or(Error::precision(bits, MOST_BITS)));
+            }
+        }
+    }
+
+    /// An approximate inverse, and the proof from it that all points are regular.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where there is no proof; the errors of [`Cholesky::inverse`].
+    pub fn regular(&self, ctx: &Context, a: BallView<'_>, operation: &str) -> Result<(Matrix, Regular)> {
+        let inverse = self.factor.inverse(ctx, self.lost_bits + BOUND_BITS)?.into_matrix();
+        let start = scales(a.midpoint);
+        match Regular::prove(ctx, inverse.view(), a, start)? {
+            Ok(regular) => Ok((inverse, regular)),
+            Err(unproven) => Err(not_regular(a, operation, &unproven)),
+        }
+    }
+}
+
+/// Powers of two that the entries of a solution are measured by: `1 / d_i` for `a_ii` about `d_i^2`.
+pub(super) fn scales(a: MatrixView<'_>) -> Vec<Float> {
+    (0..a.rows()).map(|at| power(-diagonal_exponent(a.head(at, at).exponent()))).collect()
+}
+
+fn lost_bits(ctx: &Context, factor: &Cholesky) -> Result<u32> {
+    let condition = factor.scaled_condition(ctx)?.get_exp().unwrap_or(0).max(0) as u32;
+    Ok(condition + 2 * ceil_log2(factor.factor().rows().max(1)))
+}
+
+fn not_regular(a: BallView<'_>, operation: &str, unproven: &Unproven) -> Error {
+    let Unproven { ratio } = unproven;
+    let order = a.midpoint.rows();
+    Error::InvalidArgument(format!(
+        "{operation}: the {order} x {order} balls may contain a singular matrix: with an approximate inverse R of the \
+         midpoint, |I - R A| for a matrix A in the balls scales some vector by {ratio:.3}, but the proof needs a \
+         factor below 1: the radii are too large compared with the least eigenvalue"
+    ))
+}
 
 /// Most steps of the search for a vector that proves regularity, each of which adds a power of `E`.
 const MOST_STEPS: usize = 400;
@@ -32,7 +127,7 @@ const SHARP_RATIO: f64 = 0.97;
 
 /// A matrix of balls that is proven to hold no singular point.
 pub(super) struct Regular {
-    /// `E`.
+    /// `E >= |I - R A|`.
     deviation: Matrix,
     /// `v`.
     vector: Vec<Float>,
@@ -41,8 +136,8 @@ pub(super) struct Regular {
 }
 
 /// The result where there is no proof: an estimate of the spectral radius of `E`.
-pub(super) struct Unproven {
-    pub ratio: f64,
+struct Unproven {
+    ratio: f64,
 }
 
 impl Regular {
@@ -50,7 +145,7 @@ impl Regular {
     ///
     /// # Errors
     /// The errors of [`crate::gemm_with`].
-    pub fn prove(
+    fn prove(
         ctx: &Context,
         inverse: MatrixView<'_>,
         a: BallView<'_>,
@@ -123,9 +218,52 @@ impl Regular {
         }
         Ok(whole)
     }
+}
 
-    /// `|I - R A|`, at most.
-    pub fn deviation(&self) -> &Matrix {
-        &self.deviation
+/// `W`, near `L^-1`, and a bound of its error.
+pub(super) struct InverseFactor {
+    /// `W`, lower triangular.
+    pub near: Matrix,
+    /// `|L^-1 - W|`, at most.
+    pub off: Matrix,
+    /// `|L^-1|`, at most.
+    pub size: Matrix,
+}
+
+impl InverseFactor {
+    /// The inverse of the factor.
+    ///
+    /// # Errors
+    /// The errors of [`trsm`].
+    pub fn of(ctx: &Context, definite: &Definite) -> Result<InverseFactor> {
+        let factor = definite.factor.factor();
+        let order = factor.rows();
+        let unit = Matrix::identity(order, 2)?;
+        let near = trsm(ctx, factor, &unit, definite.lost_bits + BOUND_BITS)?;
+        let start = vec![Float::with_val(RADIUS_BITS, 1); order];
+        let regular = match Regular::prove(ctx, near.view(), BallView::point(factor), start)? {
+            Ok(regular) => regular,
+            Err(unproven) => {
+                let ratio = unproven.ratio;
+                let message = format!("the inverse of a Cholesky factor has a relative error of {ratio:.3e}");
+                return Err(Error::InvalidArgument(message));
+            }
+        };
+        // L^-1 - W = (I - E)^-1 E W.
+        let moved = bounds::product(ctx, regular.deviation.view(), bounds::magnitudes(near.view())?.view())?;
+        let off = regular.solution(ctx, &moved)?;
+        let size = bounds::sum(bounds::magnitudes(near.view())?.view(), off.view())?;
+        Ok(InverseFactor { near, off, size })
     }
+}
+
+/// `|A - L L^T|` for all points `A`, at most: the radii, and the residual of the factor.
+///
+/// # Errors
+/// The errors of [`crate::syrk_with`].
+pub(super) fn perturbation(ctx: &Context, a: &BallMatrix, factor: MatrixView<'_>) -> Result<Matrix> {
+    let (left, right) = (BallView::point(factor), BallView::point(factor.transposed()));
+    let product = BallProduct { symmetric: true, ..BallProduct::residual(a.view(), left, right) };
+    let bits = factor.precision_bits().max(a.midpoint().precision_bits());
+    product.enclose(ctx, bits + BOUND_BITS)?.magnitudes()
 }

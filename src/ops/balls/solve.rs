@@ -3,14 +3,13 @@
 //! Proof: docs/CHECKS.md, "Balls".
 
 use super::bounds::{self, RADIUS_BITS};
-use super::definite::{BOUND_BITS, Definite, SPARE_BITS};
 use super::matrix::{BallMatrix, BallView};
 use super::product::{BallProduct, shows, two_units};
-use super::regular::Regular;
+use super::regular::{BOUND_BITS, Definite, Regular, SPARE_BITS};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
-use crate::ops::estimate::bounds::Upper;
+use crate::ops::estimate::Upper;
 use crate::ops::product::problem::Accuracy;
 use rug::Float;
 
@@ -30,23 +29,56 @@ struct Solving<'a> {
     regular: Regular,
 }
 
-/// The balls that hold the solution `X` of `A X = B` for all points `A` and `B` of theirs; the page is
-/// [`super::solve`].
+/// Balls that contain the solution `X` of `A X = B` for all points `A`, symmetric or not, and all points `B`.
+///
+/// Shapes: `a` is `n x n` with a symmetric positive definite midpoint, `b` and the result are `n x m`. Radius: for
+/// operands of radius 0, two to three units in the last place of each entry, or 0 for exact entries; otherwise, to
+/// first order, the largest change over the points of the operands, `|A^-1| (rB + rA |X|)`. Cost: a factorisation, an
+/// inverse and a solve with as many bits as `precision_bits` and the condition require, and a few products of few bits.
+/// Source: S. M. Rump, *Verification methods: rigorous results using floating-point arithmetic*, Acta Numerica 19
+/// (2010); docs/CHECKS.md, "Balls".
+///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, rug::Rational};
+/// let ctx = Context::new()?;
+/// let a = BallMatrix::exact(Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?)?;
+/// let b = BallMatrix::exact(Matrix::from_f64s(2, 1, 128, &[1.0, 0.0])?)?;
+/// let x = ball::solve(&ctx, &a, &b, 128)?;
+/// assert!(x.contains(0, 0, &Rational::from((2, 3))) && x.contains(1, 0, &Rational::from((-1, 3))));
+/// assert!(x.radius().float(0, 0) < 1e-37);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
-/// The errors of [`super::solve`].
-pub(super) fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
+/// [`crate::Error::NotPositiveDefinite`] for the midpoint; [`crate::Error::InvalidArgument`] if no proof is found that
+/// all points are regular; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`]; the errors of
+/// [`crate::solve_with`].
+pub fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     if a.rows() != b.rows() {
         return Err(Error::shape_mismatch("solve", (a.rows(), a.cols()), (b.rows(), b.cols())));
     }
     run(ctx, a, BallRightSides::Balls(b), precision_bits)
 }
 
-/// The balls that hold the inverse of all points; the page is [`super::inverse`].
+/// Balls that contain the inverse of every point of `a`, symmetric or not; as [`solve()`] for the columns of the
+/// identity.
+///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, rug::Rational};
+/// let ctx = Context::new()?;
+/// let midpoint = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+/// let radius = Matrix::from_f64s(2, 2, 64, &[0.25, 0.0, 0.0, 0.0])?;
+/// let inverse = ball::inverse(&ctx, &BallMatrix::new(midpoint, &radius)?, 128)?;
+/// assert!(inverse.contains(0, 0, &Rational::from((4, 5)))); // for a_00 = 1.75
+/// assert!(inverse.contains(0, 0, &Rational::from((4, 7)))); // for a_00 = 2.25
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
-/// The errors of [`super::inverse`].
-pub(super) fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
+/// The errors of [`solve()`].
+pub fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     run(ctx, a, BallRightSides::Identity, precision_bits)
 }
 
@@ -55,7 +87,7 @@ fn run(ctx: &Context, a: &BallMatrix, right: BallRightSides<'_>, precision_bits:
     let definite = Definite::new(ctx, a, precision_bits, Accuracy::Norm)?;
     let (inverse, regular) = definite.regular(ctx, a.view(), operation)?;
     let solving = Solving { ctx, a: a.view(), right, definite, inverse, regular };
-    let first = solving.balls(0)?;
+    let first = solving.solved(&solving.definite, 0)?;
     let more_bits = solving.more_bits(&first);
     if more_bits == 0 {
         return Ok(first);
@@ -69,11 +101,6 @@ fn run(ctx: &Context, a: &BallMatrix, right: BallRightSides<'_>, precision_bits:
 }
 
 impl Solving<'_> {
-    /// The solution with `more_bits` bits in addition to those for the condition.
-    fn balls(&self, more_bits: u32) -> Result<BallMatrix> {
-        self.solved(&self.definite, more_bits)
-    }
-
     fn again(&self, more_bits: u32) -> Result<BallMatrix> {
         let Definite { precision_bits, lost_bits, .. } = self.definite;
         let midpoint = BallMatrix::exact(self.a.midpoint.to_matrix()?)?;
@@ -82,6 +109,7 @@ impl Solving<'_> {
         self.solved(&better, more_bits)
     }
 
+    /// The solution with `more_bits` bits in addition to those for the condition.
     fn solved(&self, definite: &Definite, more_bits: u32) -> Result<BallMatrix> {
         let Definite { factor, precision_bits, lost_bits } = definite;
         let (ctx, bits) = (self.ctx, precision_bits + lost_bits + more_bits + SPARE_BITS);

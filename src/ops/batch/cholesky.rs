@@ -1,12 +1,11 @@
 //! `cholesky_batch`: `A_i = L_i L_i^T` for many `A_i`.
 
+use super::BatchReport;
+use super::run::{CallFigures, Item, LanePath, PROBLEMS, ProblemShape, Verb, run_into, run_new};
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::problem_lanes::are_slow;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
-use crate::ops::batch::report::BatchReport;
-use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
-use crate::ops::batch::verb::{CallFigures, Item, PROBLEMS, ProblemShape, Verb};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_into};
 use crate::ops::factor::direct;
 use crate::ops::factor::plan::plan_cholesky;
@@ -35,7 +34,7 @@ pub fn cholesky_batch<'a, A: Into<Symmetric<'a>>>(
     matrices: impl IntoIterator<Item = A>,
     precision_bits: u32,
 ) -> Result<Vec<Cholesky>> {
-    all_or_first(cholesky_batch_with(ctx, matrices, precision_bits, &CholeskyOptions::default())?.result)
+    cholesky_batch_with(ctx, matrices, precision_bits, &CholeskyOptions::default())?.result.into_iter().collect()
 }
 
 /// The factors `L_i` with `A_i = L_i L_i^T` of many matrices, each with the bits of [`crate::cholesky_with`].
@@ -67,10 +66,7 @@ pub fn cholesky_batch_with<'a, A: Into<Symmetric<'a>>>(
     precision_bits: u32,
     options: &CholeskyOptions,
 ) -> Result<Outcome<Vec<Result<Cholesky>>, BatchReport>> {
-    let matrices = matrices.into_iter().map(Into::into).collect::<Vec<Symmetric<'_>>>();
-    let mut results = vec![Cholesky::default(); matrices.len()];
-    let Outcome { result, report } = cholesky_batch_into(ctx, matrices, precision_bits, options, &mut results)?;
-    Ok(Outcome { result: with_outcomes(results, result), report })
+    run_new(ctx, &Factor { options, precision_bits }, matrices.into_iter().map(Into::into))
 }
 
 /// [`cholesky_batch_with`] in the memory of factors that are no longer needed, one factor for each matrix; see
@@ -97,10 +93,7 @@ pub fn cholesky_batch_into<'a, 'r, A: Into<Symmetric<'a>>>(
     options: &CholeskyOptions,
     results: impl IntoIterator<Item = &'r mut Cholesky>,
 ) -> Result<Outcome<Vec<Result<()>>, BatchReport>> {
-    let verb = Factor { options, precision_bits };
-    let items = pair(&verb, matrices.into_iter().map(Into::into), results.into_iter())?;
-    let (result, report) = run(ctx, &verb, items)?;
-    Ok(Outcome { result, report })
+    run_into(ctx, &Factor { options, precision_bits }, matrices.into_iter().map(Into::into), results.into_iter())
 }
 
 struct Factor<'o> {
@@ -108,14 +101,39 @@ struct Factor<'o> {
     precision_bits: u32,
 }
 
-impl Factor<'_> {
-    /// Factors of matrices of one order, side by side.
-    fn factor_together(
-        &self,
-        ctx: &Context,
-        together: &LaneFactors,
-        items: &mut [Item<'_, '_, Self>],
-    ) -> Result<LanesDone> {
+impl Verb for Factor<'_> {
+    const OPERATION: &'static str = "cholesky_batch";
+    type Problem<'p> = Symmetric<'p>;
+    type Output<'p> = &'p mut Cholesky;
+    type Result = Cholesky;
+    type Lanes = LaneFactors;
+
+    fn precision_bits(&self) -> u32 {
+        self.precision_bits
+    }
+
+    fn accuracy(&self) -> Accuracy {
+        self.options.accuracy
+    }
+
+    fn shape(&self, matrix: &Symmetric<'_>) -> ProblemShape {
+        let order = matrix.order();
+        ProblemShape { rows: order, cols: order, depth: order / 3 }
+    }
+
+    fn plan(&self, ctx: &Context, shape: ProblemShape) -> Result<u64> {
+        Ok(plan_cholesky(ctx, shape.rows, self.precision_bits, self.options)?.planned_bytes)
+    }
+
+    fn lanes(&self, ctx: &Context, shape: ProblemShape) -> Option<LanePath<LaneFactors>> {
+        if are_slow() {
+            return None; // single calls are faster
+        }
+        let lanes = LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options)?;
+        Some(LanePath { bytes: lanes.bytes(), lanes })
+    }
+
+    fn run_lanes(&self, ctx: &Context, lanes: LaneFactors, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
         assert!(items.len() <= PROBLEMS);
         let (order, precision_bits) = (items[0].shape.rows, self.precision_bits);
         // The single call reports matrices that are not symmetric.
@@ -141,8 +159,8 @@ impl Factor<'_> {
             };
             factor.clear_above_diagonal();
         }
-        let LanesDone { mask: of_lanes, range_bits } = together.factor(ctx, &views[..count], &mut factors[..count])?;
-        let (mut mask, working_bits) = (0, together.working_bits(range_bits));
+        let LanesDone { mask: of_lanes, range_bits } = lanes.factor(ctx, &views[..count], &mut factors[..count])?;
+        let (mut mask, working_bits) = (0, lanes.working_bits(range_bits));
         for (lane, (&at, factor)) in numbers[..count].iter().zip(factors).enumerate() {
             let is_done = of_lanes >> lane & 1 == 1;
             mask |= u8::from(is_done) << at;
@@ -152,45 +170,6 @@ impl Factor<'_> {
             };
         }
         Ok(LanesDone { mask, range_bits })
-    }
-}
-
-impl Verb for Factor<'_> {
-    const OPERATION: &'static str = "cholesky_batch";
-    type Problem<'p> = Symmetric<'p>;
-    type Output<'p> = &'p mut Cholesky;
-    type Result = Cholesky;
-
-    fn precision_bits(&self) -> u32 {
-        self.precision_bits
-    }
-
-    fn accuracy(&self) -> Accuracy {
-        self.options.accuracy
-    }
-
-    fn shape(&self, matrix: &Symmetric<'_>) -> ProblemShape {
-        let order = matrix.order();
-        ProblemShape { rows: order, cols: order, depth: order / 3 }
-    }
-
-    fn plan(&self, ctx: &Context, shape: ProblemShape) -> Result<u64> {
-        Ok(plan_cholesky(ctx, shape.rows, self.precision_bits, self.options)?.planned_bytes)
-    }
-
-    fn together_bytes(&self, ctx: &Context, shape: ProblemShape) -> Option<u64> {
-        if are_slow() {
-            return None; // single calls are faster
-        }
-        Some(LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options)?.bytes())
-    }
-
-    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
-        let shape = items[0].shape;
-        let Some(together) = LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options) else {
-            return Ok(LanesDone::default());
-        };
-        self.factor_together(ctx, &together, items)
     }
 
     fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, output: &mut &mut Cholesky) -> Result<CallFigures> {

@@ -1,13 +1,18 @@
-//! The loop over the problems of a batch.
+//! A batch: what a verb says of its problems, the memory of the whole call, and the loop over the problems.
+//!
+//! Results and lists stay for the whole call. The rest of the memory is shared evenly; a worker's share must be enough
+//! for the largest problem without a limit, else there are fewer workers. A single worker has all the rest for problems
+//! that are cut to fit, as the single call cuts them.
 
-use crate::context::{Context, Progress};
+use super::BatchReport;
+use crate::context::{Context, MemoryBudget, Progress};
 use crate::drive;
 use crate::error::{Error, Result};
 use crate::kernels::problem_lanes::LEAST_TOGETHER;
-use crate::ops::batch::memory::BatchMemory;
-use crate::ops::batch::report::BatchReport;
-use crate::ops::batch::verb::{CallFigures, Item, PROBLEMS, Verb};
+pub(super) use crate::kernels::problem_lanes::PROBLEMS;
+use crate::matrix::Matrix;
 use crate::ops::product::problem::Accuracy;
+use crate::ops::product::report::Outcome;
 use crate::ops::product::together::LanesDone;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -17,6 +22,203 @@ use std::time::Instant;
 
 /// The phase in progress reports.
 const PHASE: &str = "batch";
+
+/// The sizes of a problem: its plan and its work follow from them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct ProblemShape {
+    /// Rows of the result.
+    pub rows: usize,
+    /// Columns of the result.
+    pub cols: usize,
+    /// Terms of an entry.
+    pub depth: usize,
+}
+
+/// A verb on one problem at a time.
+pub(super) trait Verb: Sync {
+    /// The name of the verb, such as `syrk_batch`.
+    const OPERATION: &'static str;
+    /// Operands.
+    type Problem<'p>: Send + Sync;
+    /// Where a result goes.
+    type Output<'p>: Send;
+    /// A result by itself.
+    type Result;
+    /// How problems of one shape go side by side.
+    type Lanes;
+
+    /// Precision of all results.
+    fn precision_bits(&self) -> u32;
+    /// Accuracy promised for each entry.
+    fn accuracy(&self) -> Accuracy;
+    /// Whether plans from only the sizes cover the memory of the problems.
+    fn plans_are_bounds(&self) -> bool {
+        self.accuracy() == Accuracy::Norm
+    }
+    /// The sizes of a problem.
+    fn shape(&self, problem: &Self::Problem<'_>) -> ProblemShape;
+    /// Bytes of the single call, the result included.
+    fn plan(&self, ctx: &Context, shape: ProblemShape) -> Result<u64>;
+    /// The path on which problems of this shape go side by side, where this machine has one that is faster than single
+    /// calls.
+    fn lanes(&self, ctx: &Context, shape: ProblemShape) -> Option<LanePath<Self::Lanes>>;
+    /// Up to [`PROBLEMS`] problems of one shape side by side; those that are not done are left to single calls.
+    fn run_lanes(&self, ctx: &Context, lanes: Self::Lanes, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone>
+    where
+        Self: Sized;
+    /// The single call.
+    fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, output: &mut Self::Output<'_>) -> Result<CallFigures>;
+}
+
+/// How problems of one shape go side by side, and the bytes that they take in addition to the results.
+pub(super) struct LanePath<L> {
+    pub lanes: L,
+    pub bytes: u64,
+}
+
+/// The figures of a single call.
+pub(super) struct CallFigures {
+    pub planned_bytes: u64,
+    pub direct: bool,
+    /// The accuracy that holds for each entry, and the bits that it took beyond those of norms.
+    pub accuracy: Accuracy,
+    pub range_bits: u32,
+}
+
+/// One problem and the place of its result.
+pub(super) struct Item<'p, 'r, V: Verb> {
+    pub shape: ProblemShape,
+    pub number: usize,
+    pub problem: V::Problem<'p>,
+    pub output: V::Output<'r>,
+    pub outcome: Result<()>,
+}
+
+impl ProblemShape {
+    /// Approximate amount of work.
+    pub fn work(&self) -> u128 {
+        self.rows as u128 * self.cols as u128 * (self.depth as u128 + 8)
+    }
+
+    /// Whether lanes of AVX2 gain on single calls of such a product: from 31 terms and 16 x 16 entries on, the shape
+    /// that gained where 20 terms and 10 x 10 entries lost.
+    pub fn is_large_product(&self) -> bool {
+        self.depth >= 31 && self.rows.min(self.cols) >= 16
+    }
+
+    /// Bytes of the result.
+    pub fn result_bytes(&self, precision_bits: u32) -> u64 {
+        Matrix::bytes_for(self.rows, self.cols, precision_bits)
+    }
+}
+
+/// The memory of one batch.
+#[derive(Clone, Copy, Debug)]
+struct BatchMemory {
+    /// The budget of the whole call.
+    whole: MemoryBudget,
+    /// Bytes of all results and lists.
+    fixed_bytes: u64,
+    /// Workers at the same time.
+    workers: usize,
+    /// Bytes in addition to its result that each of them may take; `None` without a limit.
+    share_bytes: Option<u64>,
+    /// Bytes in addition to its result that the largest problem takes, where that was planned.
+    largest_bytes: u64,
+}
+
+impl BatchMemory {
+    /// Plans a batch of these items.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices.
+    fn new<V: Verb>(ctx: &Context, verb: &V, items: &[Item<'_, '_, V>]) -> Result<BatchMemory> {
+        let list_bytes =
+            items.len() * (size_of::<Item<'_, '_, V>>() + 2 * size_of::<Result<()>>() + size_of::<V::Result>());
+        let results = items.iter().map(|item| item.shape.result_bytes(verb.precision_bits()));
+        let fixed_bytes = results.fold(list_bytes as u64, u64::saturating_add);
+        let workers = ctx.threads().min(items.len()).max(1);
+        let whole = ctx.memory();
+        let memory = BatchMemory { whole, fixed_bytes, workers, share_bytes: None, largest_bytes: 0 };
+        match whole.limit_bytes() {
+            None => Ok(memory),
+            Some(limit_bytes) => memory.within(ctx, limit_bytes, verb, items),
+        }
+    }
+
+    /// The same under a limit.
+    fn within<V: Verb>(self, ctx: &Context, limit_bytes: u64, verb: &V, items: &[Item<'_, '_, V>]) -> Result<Self> {
+        let mut shapes = items.iter().map(|item| item.shape).collect::<Vec<_>>();
+        shapes.sort_unstable();
+        shapes.dedup();
+        let apart = ctx.apart();
+        let (mut least_bytes, mut largest_bytes) = (self.whole.total(self.fixed_bytes), 0);
+        let mut together = Vec::new();
+        for shape in shapes {
+            let result_bytes = shape.result_bytes(verb.precision_bits());
+            // An error in a problem is reported where it runs.
+            if let Err(Error::MemoryLimit { minimum_bytes, .. }) =
+                verb.plan(&apart.with_memory(self.alone(result_bytes)), shape)
+            {
+                least_bytes = least_bytes.max(minimum_bytes);
+            }
+            // The largest limit there is, so that only one engine is kept.
+            let roomy = apart.with_memory(MemoryBudget::new(Some(u64::MAX)));
+            largest_bytes = largest_bytes.max(verb.plan(&roomy, shape).unwrap_or(0).saturating_sub(result_bytes));
+            together.extend(verb.lanes(&apart, shape).map(|lanes| lanes.bytes));
+        }
+        self.whole.admit_total(least_bytes)?;
+        let room = limit_bytes - self.whole.total(self.fixed_bytes);
+        let workers = (room / largest_bytes.max(1)).clamp(1, self.workers as u64) as usize;
+        let share_bytes = room / workers as u64;
+        // More workers come first; problems lie side by side where there is room for it then.
+        let largest_bytes = together.into_iter().filter(|&bytes| bytes <= share_bytes).fold(largest_bytes, u64::max);
+        Ok(BatchMemory { workers, share_bytes: Some(share_bytes), largest_bytes, ..self })
+    }
+
+    /// Whether `bytes` bytes fit a worker's share in addition to results.
+    fn has_room(&self, bytes: u64) -> bool {
+        self.share_bytes.is_none_or(|share_bytes| bytes <= share_bytes)
+    }
+
+    /// Whether a worker has less memory for a problem than the whole call.
+    fn is_shared(&self) -> bool {
+        self.share_bytes.is_some() && self.workers > 1
+    }
+
+    /// The budget of a problem that runs next to others.
+    fn of_worker(&self, result_bytes: u64) -> MemoryBudget {
+        match self.share_bytes {
+            None => MemoryBudget::default(),
+            Some(_) if self.workers == 1 => self.alone(result_bytes),
+            Some(share_bytes) => MemoryBudget::new(Some(share_bytes + result_bytes)),
+        }
+    }
+
+    /// The budget of a problem that has all workers' shares.
+    fn alone(&self, result_bytes: u64) -> MemoryBudget {
+        self.whole.holding(self.fixed_bytes.saturating_sub(result_bytes))
+    }
+
+    /// Whether problems have budgets of their own.
+    fn is_limited(&self) -> bool {
+        self.share_bytes.is_some()
+    }
+
+    /// Bytes of the whole call, in which the workers took `worker_bytes` in addition to their results.
+    fn planned_bytes(&self, worker_bytes: u64, is_bound: bool) -> u64 {
+        let workers_bytes = match (self.share_bytes, is_bound) {
+            (None, _) => worker_bytes,
+            (Some(_), true) if self.largest_bytes <= self.share_bytes.unwrap_or(0) => {
+                // A worker may still hold windows of a problem of another shape, as long as they are within its share.
+                let workers = self.workers as u64;
+                (self.largest_bytes * workers).max(worker_bytes).min(self.share_bytes.unwrap_or(0) * workers)
+            }
+            (Some(share_bytes), _) => share_bytes * self.workers as u64,
+        };
+        self.whole.total(self.fixed_bytes.saturating_add(workers_bytes))
+    }
+}
 
 /// A worker: its context, and the memory of its problems.
 struct BatchWorker {
@@ -83,7 +285,7 @@ struct Batch<'b, V> {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where there are not as many of each.
-pub(super) fn pair<'p, 'r, V: Verb>(
+fn pair<'p, 'r, V: Verb>(
     verb: &V,
     problems: impl Iterator<Item = V::Problem<'p>>,
     mut outputs: impl Iterator<Item = V::Output<'r>>,
@@ -108,15 +310,18 @@ pub(super) fn pair<'p, 'r, V: Verb>(
     }
 }
 
-/// Runs all items: the outcome of each, in the order of their numbers.
+/// Runs all problems, each with a place for its result: the outcome of each, in their order.
 ///
 /// # Errors
-/// Those that end the whole call: [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
-pub(super) fn run<V: Verb>(
+/// Those that end the whole call: [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`];
+/// [`Error::InvalidArgument`] where there are not as many places as problems.
+pub(super) fn run_into<'p, 'r, V: Verb>(
     ctx: &Context,
     verb: &V,
-    mut items: Vec<Item<'_, '_, V>>,
-) -> Result<(Vec<Result<()>>, BatchReport)> {
+    problems: impl Iterator<Item = V::Problem<'p>>,
+    outputs: impl Iterator<Item = V::Output<'r>>,
+) -> Result<Outcome<Vec<Result<()>>, BatchReport>> {
+    let mut items = pair(verb, problems, outputs)?;
     let start = Instant::now();
     let memory = BatchMemory::new(ctx, verb, &items)?;
     let batch = Batch { ctx, verb, memory, done: Arc::default(), total: items.len() as u64 };
@@ -151,20 +356,28 @@ pub(super) fn run<V: Verb>(
             .planned_bytes(workers.iter().map(BatchWorker::bytes).sum(), verb.plans_are_bounds() && !refused),
         seconds: start.elapsed().as_secs_f64(),
     };
-    Ok((outcomes, report))
+    Ok(Outcome { result: outcomes, report })
 }
 
-/// The results of all problems, or the error of the first that has none.
+/// Runs all problems in new memory: the result of each, or its error.
 ///
 /// # Errors
-/// [`Error::Problem`].
-pub(super) fn all_or_first<R>(results: Vec<Result<R>>) -> Result<Vec<R>> {
-    results.into_iter().collect()
-}
-
-/// Results with the outcomes of their problems.
-pub(super) fn with_outcomes<R>(results: Vec<R>, outcomes: Vec<Result<()>>) -> Vec<Result<R>> {
-    results.into_iter().zip(outcomes).map(|(result, outcome)| outcome.map(|()| result)).collect()
+/// Those of [`run_into`].
+pub(super) fn run_new<'p, V: Verb>(
+    ctx: &Context,
+    verb: &V,
+    problems: impl Iterator<Item = V::Problem<'p>>,
+) -> Result<Outcome<Vec<Result<V::Result>>, BatchReport>>
+where
+    V::Result: Default,
+    for<'r> V::Output<'r>: From<&'r mut V::Result>,
+{
+    let problems = problems.collect::<Vec<_>>();
+    let mut results = problems.iter().map(|_| V::Result::default()).collect::<Vec<_>>();
+    let Outcome { result: outcomes, report } =
+        run_into(ctx, verb, problems.into_iter(), results.iter_mut().map(Into::into))?;
+    let results = results.into_iter().zip(outcomes).map(|(result, outcome)| outcome.map(|()| result));
+    Ok(Outcome { result: results.collect(), report })
 }
 
 impl<V: Verb> Batch<'_, V> {
@@ -195,7 +408,7 @@ impl<V: Verb> Batch<'_, V> {
 
     /// Whether items of that shape go side by side.
     fn is_together(&self, ctx: &Context, item: &Item<'_, '_, V>) -> bool {
-        self.verb.together_bytes(ctx, item.shape).is_some_and(|bytes| self.memory.has_room(bytes))
+        self.verb.lanes(ctx, item.shape).is_some_and(|lanes| self.memory.has_room(lanes.bytes))
     }
 
     /// Some items of one shape, side by side where there are several; the remaining ones one after the other.
@@ -203,11 +416,13 @@ impl<V: Verb> Batch<'_, V> {
         let mut done = 0;
         if items.len() > 1 {
             let ctx = self.context_for(worker, 0);
-            let LanesDone { mask, range_bits } = self.verb.run_together(&ctx, items)?;
-            let planned_bytes = self.verb.together_bytes(&ctx, items[0].shape).unwrap_or(0);
+            let (LanesDone { mask, range_bits }, lane_bytes) = match self.verb.lanes(&ctx, items[0].shape) {
+                Some(LanePath { lanes, bytes }) => (self.verb.run_lanes(&ctx, lanes, items)?, bytes),
+                None => (LanesDone::default(), 0),
+            };
             drop(ctx);
             done = mask;
-            worker.note_bytes(planned_bytes);
+            worker.note_bytes(lane_bytes);
             let direct = done.count_ones() as usize;
             let range_bits = if direct > 0 { range_bits } else { 0 };
             worker.counts = worker.counts.and(BatchCounts { direct, by_norms: 0, range_bits });

@@ -1,12 +1,11 @@
 //! `trsm_batch`: `op(T_i) X_i = alpha B_i` and `X_i op(T_i) = alpha B_i` for many pairs.
 
+use super::BatchReport;
+use super::run::{CallFigures, Item, LanePath, PROBLEMS, ProblemShape, Verb, run_into, run_new};
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::problem_lanes::are_slow;
 use crate::matrix::{Destination, Matrix, MatrixView, Side};
-use crate::ops::batch::report::BatchReport;
-use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
-use crate::ops::batch::verb::{CallFigures, Item, PROBLEMS, ProblemShape, Verb};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::product::together::LanesDone;
@@ -51,7 +50,7 @@ pub fn trsm_batch<'a, P: Into<TrsmProblem<'a>>>(
     problems: impl IntoIterator<Item = P>,
     precision_bits: u32,
 ) -> Result<Vec<Matrix>> {
-    all_or_first(trsm_batch_with(ctx, problems, precision_bits, &TrsmOptions::default())?.result)
+    trsm_batch_with(ctx, problems, precision_bits, &TrsmOptions::default())?.result.into_iter().collect()
 }
 
 /// The solutions of many triangular systems, each with the bits of [`crate::trsm_with`].
@@ -80,10 +79,7 @@ pub fn trsm_batch_with<'a, P: Into<TrsmProblem<'a>>>(
     precision_bits: u32,
     options: &TrsmOptions<'_>,
 ) -> Result<Outcome<Vec<Result<Matrix>>, BatchReport>> {
-    let problems = problems.into_iter().map(Into::into).collect::<Vec<TrsmProblem<'_>>>();
-    let mut results = vec![Matrix::empty(); problems.len()];
-    let Outcome { result, report } = trsm_batch_into(ctx, problems, precision_bits, options, &mut results)?;
-    Ok(Outcome { result: with_outcomes(results, result), report })
+    run_new(ctx, &Trsm { options, precision_bits }, problems.into_iter().map(Into::into))
 }
 
 /// [`trsm_batch_with`] into the caller's memory, one place for each problem; see [`Destination`]. Returns the outcome
@@ -98,10 +94,12 @@ pub fn trsm_batch_into<'a, 'r, P: Into<TrsmProblem<'a>>, R: Into<Destination<'r>
     options: &TrsmOptions<'_>,
     results: impl IntoIterator<Item = R>,
 ) -> Result<Outcome<Vec<Result<()>>, BatchReport>> {
-    let verb = Trsm { options, precision_bits };
-    let items = pair(&verb, problems.into_iter().map(Into::into), results.into_iter().map(Into::into))?;
-    let (result, report) = run(ctx, &verb, items)?;
-    Ok(Outcome { result, report })
+    run_into(
+        ctx,
+        &Trsm { options, precision_bits },
+        problems.into_iter().map(Into::into),
+        results.into_iter().map(Into::into),
+    )
 }
 
 struct Trsm<'o> {
@@ -110,12 +108,6 @@ struct Trsm<'o> {
 }
 
 impl Trsm<'_> {
-    /// The path of problems of that shape side by side, where there is one.
-    fn side_by_side(&self, ctx: &Context, shape: ProblemShape) -> Option<LaneSolves> {
-        let is_plain = self.options.alpha.is_none() && self.options.accuracy == Accuracy::Norm;
-        is_plain.then(|| LaneSolves::choose(ctx, self.system_shape(shape), self.precision_bits)).flatten()
-    }
-
     /// Rows of the triangle, and right-hand sides.
     fn system_shape(&self, ProblemShape { rows, cols, .. }: ProblemShape) -> SystemShape {
         let (order, columns) = if self.options.side == Side::Left { (rows, cols) } else { (cols, rows) };
@@ -128,6 +120,7 @@ impl Verb for Trsm<'_> {
     type Problem<'p> = TrsmProblem<'p>;
     type Output<'p> = Destination<'p>;
     type Result = Matrix;
+    type Lanes = LaneSolves;
 
     fn precision_bits(&self) -> u32 {
         self.precision_bits
@@ -151,16 +144,17 @@ impl Verb for Trsm<'_> {
         Ok(plan.planned_bytes)
     }
 
-    fn together_bytes(&self, ctx: &Context, shape: ProblemShape) -> Option<u64> {
-        if are_slow() {
+    fn lanes(&self, ctx: &Context, shape: ProblemShape) -> Option<LanePath<LaneSolves>> {
+        let is_plain = self.options.alpha.is_none() && self.options.accuracy == Accuracy::Norm;
+        if are_slow() || !is_plain {
             return None; // single calls are faster
         }
-        Some(self.side_by_side(ctx, shape)?.bytes())
+        let lanes = LaneSolves::choose(ctx, self.system_shape(shape), self.precision_bits)?;
+        Some(LanePath { bytes: lanes.bytes(), lanes })
     }
 
-    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
+    fn run_lanes(&self, ctx: &Context, lanes: LaneSolves, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
         assert!(items.len() <= PROBLEMS);
-        let Some(together) = self.side_by_side(ctx, items[0].shape) else { return Ok(LanesDone::default()) };
         let system = |at: usize| {
             let TrsmProblem { t, b } = items.get(at)?.problem;
             // An error in a problem is reported where it runs.
@@ -168,7 +162,7 @@ impl Verb for Trsm<'_> {
         };
         let systems = std::array::from_fn(system);
         let mut outputs = items.iter_mut().map(|item| item.output.reborrow());
-        let mask = together.run(ctx, &systems, std::array::from_fn(|_| outputs.next()))?;
+        let mask = lanes.run(ctx, &systems, std::array::from_fn(|_| outputs.next()))?;
         Ok(LanesDone { mask, range_bits: 0 })
     }
 

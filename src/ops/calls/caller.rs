@@ -1,11 +1,19 @@
-//! The interface that a caller of verbs over ranks provides: its arrays, its failures, and its statistics of a call.
+//! What a caller of verbs over ranks provides: its arrays, its failures, and its account of a call; and a call with the
+//! ranks that make it: steps on which they agree, and the memory limit that the ranks of a node share.
 
+use super::CallOutcome;
 use super::account::CallAccount;
-use super::triangle::LocalTriangle;
+use crate::comm::{Reduction, Transport, agree};
+use crate::context::Context;
 use crate::error::Error;
-use crate::matrix::{Matrix, MatrixView, MatrixViewMut};
+use crate::matrix::{Matrix, MatrixView, MatrixViewMut, Uplo};
 use crate::ops::Accuracy;
+use crate::site::Team;
+use crate::tile::LocalDiagonal;
+use std::borrow::Cow;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 
 /// The reason why an argument is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +99,7 @@ impl LocalInput<'_> {
     }
 
     /// Bytes of the copy.
-    pub fn copied_bytes(&self) -> u64 {
+    pub(super) fn copied_bytes(&self) -> u64 {
         match self {
             LocalInput::Copied(matrix, _) => matrix.bytes(),
             LocalInput::InPlace(_) => 0,
@@ -162,6 +170,81 @@ pub trait Caller {
     fn note(&self, _note: CallNote) {}
 }
 
+/// A triangle of a matrix over ranks, or its diagonal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TrianglePart {
+    /// `row >= column`.
+    Lower,
+    /// `row <= column`.
+    Upper,
+    /// `row > column`.
+    StrictLower,
+    /// `row < column`.
+    StrictUpper,
+    /// `row = column`.
+    Diagonal,
+}
+
+impl TrianglePart {
+    /// The triangle, of which this is all or a part.
+    pub fn uplo(self) -> Uplo {
+        match self {
+            TrianglePart::Lower | TrianglePart::StrictLower | TrianglePart::Diagonal => Uplo::Lower,
+            TrianglePart::Upper | TrianglePart::StrictUpper => Uplo::Upper,
+        }
+    }
+
+    fn transposed(self) -> TrianglePart {
+        match self {
+            TrianglePart::Lower => TrianglePart::Upper,
+            TrianglePart::Upper => TrianglePart::Lower,
+            TrianglePart::StrictLower => TrianglePart::StrictUpper,
+            TrianglePart::StrictUpper => TrianglePart::StrictLower,
+            TrianglePart::Diagonal => TrianglePart::Diagonal,
+        }
+    }
+}
+
+impl From<Uplo> for TrianglePart {
+    /// The triangle with its diagonal.
+    fn from(uplo: Uplo) -> TrianglePart {
+        if uplo == Uplo::Lower { TrianglePart::Lower } else { TrianglePart::Upper }
+    }
+}
+
+/// The entries of a triangle that lie on this rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LocalTriangle {
+    /// The diagonal within this rank's part.
+    pub(super) diagonal: LocalDiagonal,
+    /// The side of the diagonal that is used.
+    pub(super) part: TrianglePart,
+}
+
+impl LocalTriangle {
+    /// The same entries of the transpose.
+    pub fn transposed(self) -> LocalTriangle {
+        LocalTriangle { diagonal: self.diagonal.transposed(), part: self.part.transposed() }
+    }
+
+    /// The rows of column `col` in the part, of `rows` rows.
+    pub fn rows(self, col: usize, rows: usize) -> Range<usize> {
+        let LocalTriangle { diagonal, part } = self;
+        match part {
+            TrianglePart::Lower => diagonal.row_on(col)..rows,
+            TrianglePart::Upper => 0..diagonal.row_below(col),
+            TrianglePart::StrictLower => diagonal.row_below(col)..rows,
+            TrianglePart::StrictUpper => 0..diagonal.row_on(col),
+            TrianglePart::Diagonal => diagonal.row_on(col)..diagonal.row_below(col),
+        }
+    }
+
+    /// Whether the triangle has no entry in a part of `rows` by `cols`.
+    pub fn is_empty(self, rows: usize, cols: usize) -> bool {
+        rows == 0 || (0..cols).all(|col| self.rows(col, rows).is_empty())
+    }
+}
+
 /// The result of `work`; a panic in it is a failure.
 ///
 /// # Errors
@@ -189,4 +272,126 @@ pub fn check_process<F: CallFailure>(made_by: u32) -> Result<(), F> {
     }
     let message = format!("process {own} is a fork of process {made_by}; only that one may make calls over ranks");
     Err(F::elsewhere(message, None, None))
+}
+
+/// Copies of operands and results that a caller keeps for calls of the same shape.
+#[derive(Default)]
+pub struct CopyPool(Mutex<Vec<Matrix>>);
+
+/// The most copies that are kept.
+const KEPT_MATRICES: usize = 4;
+
+impl CopyPool {
+    /// A matrix of the shape and precision with arbitrary numbers in it: a new one, or a kept one with the same number
+    /// of entries.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::Precision`].
+    pub fn take(&self, rows: usize, cols: usize, precision_bits: u32) -> crate::Result<Matrix> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A copy of a transpose, along the caller's memory, also has room for a matrix that is copied as it is.
+        let fits = |matrix: &Matrix| {
+            Some(matrix.rows() * matrix.cols()) == rows.checked_mul(cols) && matrix.precision_bits() == precision_bits
+        };
+        if let Some(at) = kept.iter().rposition(fits) {
+            return kept.remove(at).into_shape(rows, cols);
+        }
+        drop(kept);
+        Matrix::zeros(rows, cols, precision_bits)
+    }
+
+    /// Keeps a matrix for the next call.
+    pub fn give(&self, matrix: Matrix) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == KEPT_MATRICES {
+            kept.remove(0);
+        }
+        kept.push(matrix);
+    }
+
+    /// Frees what is kept.
+    pub fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// The result of a step on this rank, if it succeeded on all ranks. Collective: a rank on which the step fails must not
+/// leave the others waiting; it returns its own failure.
+///
+/// Cost: one reduction over the ranks.
+///
+/// # Errors
+/// The failure of this rank, or of another one.
+pub fn together<T, F: CallFailure>(world: &dyn Transport, own: Result<T, F>) -> Result<T, F> {
+    let outcome = own.as_ref().map(|_| ()).map_err(|failure| Error::InvalidArgument(failure.message().into()));
+    let agreed = agree(world, outcome);
+    let own = own?;
+    agreed?;
+    Ok(own)
+}
+
+/// A call with the ranks that make it.
+pub(super) struct CallRanks<'a, C> {
+    pub caller: &'a C,
+    pub world: &'a dyn Transport,
+    pub node: &'a dyn Transport,
+}
+
+impl<'a, C: Caller> CallRanks<'a, C> {
+    /// The ranks of `team`.
+    pub fn new(caller: &'a C, team: &'a Team) -> CallRanks<'a, C> {
+        CallRanks { caller, world: team.world(), node: team.node() }
+    }
+
+    pub fn account(&self) -> &'a CallAccount<'a> {
+        self.caller.account()
+    }
+
+    /// The context, with the part of the memory limit that all ranks of the node do not hold. Collective.
+    pub fn context(&self) -> CallOutcome<Cow<'a, Context>, C> {
+        self.count_held()?;
+        Ok(self.account().context())
+    }
+
+    /// Counts the bytes that the node's ranks hold, where any rank has a limit. Collective.
+    pub fn count_held(&self) -> CallOutcome<(), C> {
+        if self.account().is_limited() { self.count_node(0) } else { Ok(()) }
+    }
+
+    /// Takes `bytes` bytes of the memory limit, on each rank its own; refused on all ranks where a node has fewer.
+    /// Collective.
+    pub fn hold(&self, bytes: u64) -> CallOutcome<(), C> {
+        let account = self.account();
+        if !account.is_limited() {
+            return Ok(account.hold_bytes(bytes)?);
+        }
+        self.count_node(bytes)?;
+        let fits = account.hold_bytes(bytes);
+        // The bytes that the others take now have been counted already.
+        together(self.world, fits.map_err(C::Failure::from))
+    }
+
+    /// Notes the bytes that the node's other ranks hold, with `bytes` more on each rank. Collective over the node.
+    fn count_node(&self, bytes: u64) -> CallOutcome<(), C> {
+        let own = self.account().held_bytes().saturating_add(bytes);
+        let mut sum = [own];
+        self.node.all_reduce(Reduction::Sum, &mut sum)?;
+        self.account().note_others(sum[0].saturating_sub(own));
+        Ok(())
+    }
+
+    /// Gives back the bytes that a copy of an operand has taken.
+    pub fn drop_input(&self, input: LocalInput<'_>) {
+        let bytes = input.copied_bytes();
+        self.account().release_bytes(bytes);
+        self.account().count(|tally| tally.drop_copy(bytes));
+        self.keep_input(input);
+    }
+
+    /// Keeps the memory of a copy for the next call.
+    pub fn keep_input(&self, input: LocalInput<'_>) {
+        if let LocalInput::Copied(matrix, _) = input {
+            self.caller.keep(matrix);
+        }
+    }
 }

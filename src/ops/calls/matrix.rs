@@ -1,14 +1,14 @@
 //! Matrices over ranks where the caller has them, and how they get into tiles and back.
 
 use super::CallOutcome;
-use super::caller::{ArgumentFault, CallFailure, CallNote, Caller, LocalArray};
-use super::copies::PlacedRows;
-use super::ranks::{CallRanks, together};
-use super::triangle::{LocalTriangle, TrianglePart};
+use super::caller::{
+    ArgumentFault, CallFailure, CallNote, CallRanks, Caller, LocalArray, LocalInput, LocalTriangle, TrianglePart,
+    together,
+};
 use crate::comm::{Reduction, Transport};
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::{Matrix, MatrixViewMut, Uplo};
+use crate::matrix::{Matrix, MatrixView, MatrixViewMut, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::redistribute::LocalPart;
 use crate::ops::distribution::travel::{redistribution_bytes, travel_bytes};
@@ -273,6 +273,24 @@ impl<A: LocalArray> PlacedMatrix<A> {
             None => Ok(()),
         };
         together(world, stored)
+    }
+}
+
+/// This rank's rows of an operand.
+pub(super) enum PlacedRows<'a> {
+    /// Where the caller has them, or a copy in the same order.
+    Placed(LocalInput<'a>),
+    /// Moved here.
+    Moved(Matrix),
+}
+
+impl PlacedRows<'_> {
+    /// The rows.
+    pub fn view(&self) -> MatrixView<'_> {
+        match self {
+            PlacedRows::Placed(input) => input.view(),
+            PlacedRows::Moved(share) => share.view(),
+        }
     }
 }
 

@@ -9,38 +9,27 @@
 
 mod account;
 mod caller;
-mod copies;
-mod described;
 mod factors;
-mod kept;
 mod matrix;
 mod opening;
-mod plan_steps;
 mod plans;
 mod products;
-mod ranks;
-mod shapes;
-mod tally;
-mod triangle;
 
 pub use account::CallAccount;
-pub use caller::{ArgumentFault, CallFailure, CallNote, Caller, LocalArray, LocalInput, caught, check_process};
-pub use copies::CopyPool;
-pub use described::{DescribedMatrix, DistributionNumbers};
-pub use factors::{
-    TriangularKind, cholesky_over, cholesky_solve_over, inverse_over, log_det_over, solve_over, stored_log_det,
-    trsm_over,
+pub use caller::{
+    ArgumentFault, CallFailure, CallNote, Caller, CopyPool, LocalArray, LocalInput, LocalTriangle, caught,
+    check_process, together,
 };
-pub use kept::KeptFactor;
+pub use factors::{
+    KeptFactor, TriangularKind, cholesky_over, cholesky_solve_over, inverse_over, log_det_over, solve_over,
+    stored_log_det, trsm_over,
+};
 pub use matrix::PlacedMatrix;
-pub use opening::{Opening, Routine};
-pub use plan_steps::{CallPlan, PlannedBits};
-pub use plans::{plan_cholesky_over, plan_gemm_over, plan_solve_over, plan_syrk_over, plan_trsm_over};
+pub use opening::{DescribedMatrix, DistributionNumbers, Opening, RankShapes, Routine};
+pub use plans::{
+    CallPlan, PlannedBits, plan_cholesky_over, plan_gemm_over, plan_solve_over, plan_syrk_over, plan_trsm_over,
+};
 pub use products::{ProductTerms, gemm_over, syrk_over};
-pub use ranks::{CallRanks, together};
-pub use shapes::RankShapes;
-pub use tally::{Tally, process_bytes};
-pub use triangle::{LocalTriangle, TrianglePart};
 
 /// The result of a call for a caller.
 type CallOutcome<T, C> = Result<T, <C as Caller>::Failure>;

@@ -2,16 +2,21 @@
 //! call. Later code may rely on it: every choice, size and scalar is the same on all ranks.
 //!
 //! A rank that is the only one to find something wrong takes part in the comparison nevertheless, so that none waits
-//! for it.
+//! for it. Matrices are described by a rule for the rows and one for the columns, in numbers of a caller; once the call
+//! is open, all ranks have the sizes of each other's parts.
 
 use super::caller::{ArgumentFault, CallFailure, LocalArray};
-use super::described::{DescribedMatrix, DistributionNumbers};
-use super::shapes::{PARTS, RankShapes};
+use super::matrix::PlacedMatrix;
 use crate::comm::{Transport, broadcast_bytes};
 use crate::error::Error;
+use crate::tile::{Along, Axis, Distribution, GridOrder, RankGrid};
 use rug::Float;
 use std::fmt::{Debug, Display};
+use std::marker::PhantomData;
 use xxhash_rust::xxh3::Xxh3;
+
+/// The most matrices over ranks that a call has.
+const PARTS: usize = 3;
 
 /// The words in which a rank encodes its opening: the routine, what is wrong, a hash of what must be the same, whether
 /// its memory is limited, and the rows and columns of its parts.
@@ -130,6 +135,9 @@ impl<'a> Opening<'a> {
     /// the first argument that is wrong on some rank, or that differs. `limited` is whether this rank has a memory
     /// limit. Collective.
     ///
+    /// Cost: ten words of each rank travel to all; texts only where something is wrong or differs.
+    /// Source: docs/decisions/078-one-opening-for-calls-over-ranks.md.
+    ///
     /// # Errors
     /// The common failure of all ranks.
     pub fn agreed<T, F: CallFailure>(
@@ -220,9 +228,308 @@ fn shortest(number: Float) -> Float {
     Float::with_val(bits.max(2), &number)
 }
 
+/// Sizes of the parts of all ranks, and whether memory is limited.
+#[derive(Clone, Debug)]
+pub struct RankShapes {
+    shapes: Vec<[[usize; 2]; PARTS]>,
+    limited: bool,
+}
+
+impl RankShapes {
+    /// Rows and columns of each rank's part of each matrix; whether any rank has a memory limit.
+    fn new(shapes: Vec<[[usize; 2]; PARTS]>, limited: bool) -> RankShapes {
+        RankShapes { shapes, limited }
+    }
+
+    /// The number of ranks.
+    fn ranks(&self) -> usize {
+        self.shapes.len()
+    }
+
+    /// Whether any of them has a memory limit.
+    pub fn limited(&self) -> bool {
+        self.limited
+    }
+
+    /// Rows and columns of a rank's part of the matrix with number `at` among the arguments.
+    fn of(&self, rank: usize, at: usize) -> [usize; 2] {
+        self.shapes[rank][at]
+    }
+}
+
+/// A distribution in a caller's description.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DistributionNumbers {
+    /// Rows of the matrix, or -1 for their sum over the ranks.
+    pub rows: i64,
+    /// Columns of the matrix, or -1 for their sum over the ranks.
+    pub cols: i64,
+    /// Rows of the grid of ranks.
+    pub grid_rows: i64,
+    /// Columns of the grid of ranks.
+    pub grid_cols: i64,
+    /// The order of the ranks in the grid.
+    pub order: GridOrder,
+    /// The coordinate of the ranks over which the rows are distributed; `None` if every rank has all rows.
+    pub row_along: Option<Along>,
+    /// The same for the columns.
+    pub col_along: Option<Along>,
+    /// Rows of a block of the distribution; 0 for consecutive rows.
+    pub row_block: i64,
+    /// The same for the columns.
+    pub col_block: i64,
+    /// The coordinate of the ranks that have the first row.
+    pub row_first: i64,
+    /// The same for the first column.
+    pub col_first: i64,
+}
+
+/// A rule for the rows or the columns of a matrix.
+#[derive(Clone, Copy)]
+struct AxisRule {
+    length: i64,
+    along: Option<Along>,
+    block: usize,
+    first: usize,
+}
+
+/// A described matrix, before the ranks have exchanged the sizes of their parts.
+pub struct DescribedMatrix<A, F> {
+    local: A,
+    /// The number of the matrix among those of the call.
+    at: usize,
+    grid: RankGrid,
+    order: GridOrder,
+    row_rule: AxisRule,
+    col_rule: AxisRule,
+    failure: PhantomData<F>,
+}
+
+impl<A: LocalArray, F: CallFailure> DescribedMatrix<A, F> {
+    /// The matrix that is the `at`-th of its call.
+    ///
+    /// # Errors
+    /// A number that is out of range.
+    fn new(local: A, numbers: &DistributionNumbers, at: usize) -> Result<DescribedMatrix<A, F>, F> {
+        let name = local.name();
+        let count = |value: i64, what: &str| {
+            let message = || format!("{what} = {value} is out of range; choose 0 to {}", u32::MAX);
+            let found = usize::try_from(value).ok().filter(|&value| value <= u32::MAX as usize);
+            found.ok_or_else(|| F::refused(name, ArgumentFault::Value, message()))
+        };
+        let grid =
+            RankGrid { rows: count(numbers.grid_rows, "grid_rows")?, cols: count(numbers.grid_cols, "grid_cols")? };
+        let row_rule = AxisRule {
+            length: numbers.rows,
+            along: numbers.row_along,
+            block: count(numbers.row_block, "row_block")?,
+            first: count(numbers.row_first, "row_first")?,
+        };
+        let col_rule = AxisRule {
+            length: numbers.cols,
+            along: numbers.col_along,
+            block: count(numbers.col_block, "col_block")?,
+            first: count(numbers.col_first, "col_first")?,
+        };
+        Ok(DescribedMatrix { local, at, grid, order: numbers.order, row_rule, col_rule, failure: PhantomData })
+    }
+
+    /// The matrix with its distribution, after a check that its description is the same on all ranks and fits the parts
+    /// of all ranks: every rank returns the same result.
+    ///
+    /// Cost: a few words for each rank, without communication. Source: docs/decisions/090-plans-from-descriptions.md.
+    ///
+    /// # Errors
+    /// Numbers that are not a distribution, and parts whose shapes differ from it.
+    pub fn place(self, shapes: &RankShapes) -> Result<PlacedMatrix<A>, F> {
+        let (rows, row_axis) = self.axis(self.row_rule, 0, shapes)?;
+        let (cols, col_axis) = self.axis(self.col_rule, 1, shapes)?;
+        let DescribedMatrix { local, at, grid, order, .. } = self;
+        let distribution = Distribution { rows, cols, grid, order, row_axis, col_axis };
+        distribution.check(shapes.ranks()).map_err(|error| F::about(local.name(), error))?;
+        for rank in 0..shapes.ranks() {
+            let ([has_rows, has_cols], (rows, cols)) = (shapes.of(rank, at), distribution.local_shape(rank));
+            if (has_rows, has_cols) != (rows, cols) {
+                let own = format!("the distribution assigns {rows} x {cols} entries to it");
+                let message = format!("rank {rank} has {has_rows} x {has_cols} entries, but {own}");
+                return Err(F::refused(local.name(), ArgumentFault::Size, message));
+            }
+        }
+        Ok(PlacedMatrix { local, distribution })
+    }
+
+    /// The length of the matrix along its rows (0) or columns (1), and which rank has which part of it.
+    fn axis(&self, rule: AxisRule, which: usize, shapes: &RankShapes) -> Result<(usize, Axis), F> {
+        let AxisRule { length, along, block, first } = rule;
+        let refuse = |message| Err(F::refused(self.local.name(), ArgumentFault::Size, message));
+        let what = ["rows", "columns"][which];
+        if length < -1 {
+            return refuse(format!(
+                "{length} {what} are not valid; pass their number, or -1 for the sum over the ranks"
+            ));
+        }
+        let known = usize::try_from(length).ok();
+        match (along, known) {
+            (None, known) => Ok((known.unwrap_or_else(|| shapes.of(0, self.at)[which]), Axis::Whole)),
+            (Some(along), _) if block == 0 && self.grid.size() <= shapes.ranks() => {
+                let starts = self.starts(along, which, shapes)?;
+                let sum = starts.last().copied().unwrap_or(0);
+                match known {
+                    Some(known) if known != sum => {
+                        refuse(format!("the ranks have {sum} {what} together, but the matrix has {known}"))
+                    }
+                    _ => Ok((sum, Axis::Consecutive { starts, along })),
+                }
+            }
+            (Some(along), Some(known)) => Ok((known, Axis::Cyclic { block, first, offset: 0, along })),
+            (Some(_), None) => refuse(format!("{length} {what} are only valid with a block size of 0")),
+        }
+    }
+
+    /// Where the consecutive rows or columns of each number begin, and where the last ends.
+    fn starts(&self, along: Along, which: usize, shapes: &RankShapes) -> Result<Vec<usize>, F> {
+        let refuse = |message| Err(F::refused(self.local.name(), ArgumentFault::Size, message));
+        let what = ["rows", "columns"][which];
+        // The numbers of the ranks, from a matrix of one row.
+        let deal = Distribution::entry_cyclic((1, 1), (self.grid, self.order), (Some(along), None), (0, 0));
+        let most = (0..self.grid.size()).filter_map(|rank| deal.numbers(rank)).map(|(at, _)| at + 1).max();
+        let mut counts = vec![None; most.unwrap_or(0)];
+        for rank in 0..self.grid.size() {
+            let Some((at, _)) = deal.numbers(rank) else { continue };
+            let own = shapes.of(rank, self.at)[which];
+            match counts[at] {
+                Some(count) if count != own => {
+                    return refuse(format!("ranks with the same number have {count} and {own} {what}"));
+                }
+                _ => counts[at] = Some(own),
+            }
+        }
+        let (mut starts, mut sum) = (vec![0], 0_usize);
+        for count in counts {
+            let Some(next) = sum.checked_add(count.unwrap_or(0)) else {
+                return refuse(format!("the sum of the {what} over the ranks is too large"));
+            };
+            sum = next;
+            starts.push(sum);
+        }
+        Ok(starts)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comm::local;
+    use crate::matrix::MatrixViewMut;
+
+    /// An array of one entry.
+    struct OneEntry;
+
+    impl LocalArray for OneEntry {
+        fn name(&self) -> &'static str {
+            "a"
+        }
+
+        fn rows(&self) -> usize {
+            1
+        }
+
+        fn cols(&self) -> usize {
+            1
+        }
+
+        fn transposed(self) -> Self {
+            self
+        }
+
+        fn is_in_place(&self) -> bool {
+            true
+        }
+
+        fn has_place_for(&self, _precision_bits: u32) -> bool {
+            false
+        }
+
+        fn place_for(&mut self, _precision_bits: u32) -> Option<MatrixViewMut<'_>> {
+            None
+        }
+    }
+
+    /// A failure by its message.
+    #[derive(Debug)]
+    struct PlainFailure(String);
+
+    impl From<Error> for PlainFailure {
+        fn from(error: Error) -> PlainFailure {
+            PlainFailure(error.to_string())
+        }
+    }
+
+    impl CallFailure for PlainFailure {
+        fn about(argument: &'static str, error: Error) -> PlainFailure {
+            PlainFailure(format!("{argument}: {error}"))
+        }
+
+        fn refused(argument: &'static str, _why: ArgumentFault, message: String) -> PlainFailure {
+            PlainFailure(format!("{argument}: {message}"))
+        }
+
+        fn elsewhere(message: String, _argument: Option<&'static str>, _entry: Option<usize>) -> PlainFailure {
+            PlainFailure(message)
+        }
+
+        fn different(message: &str) -> PlainFailure {
+            PlainFailure(message.into())
+        }
+
+        fn defect(message: String) -> PlainFailure {
+            PlainFailure(message)
+        }
+
+        fn with_entry(self, _entry: Option<usize>) -> PlainFailure {
+            self
+        }
+
+        fn message(&self) -> &str {
+            &self.0
+        }
+
+        fn argument(&self) -> Option<&'static str> {
+            None
+        }
+
+        fn entry(&self) -> Option<usize> {
+            None
+        }
+    }
+
+    #[test]
+    fn more_matrices_than_a_call_has_are_refused_and_not_recorded() {
+        let whole = DistributionNumbers {
+            rows: 1,
+            cols: 1,
+            grid_rows: 1,
+            grid_cols: 1,
+            order: GridOrder::RowMajor,
+            row_along: None,
+            col_along: None,
+            row_block: 0,
+            col_block: 0,
+            row_first: 0,
+            col_first: 0,
+        };
+        let mut open = Opening::new(local::alone());
+        for _ in 0..PARTS {
+            assert!(open.matrix::<_, PlainFailure>(OneEntry, &whole).is_ok());
+        }
+        let Err(refused) = open.matrix::<_, PlainFailure>(OneEntry, &whole) else { panic!("one more than a call has") };
+        assert!(refused.message().contains("a call over ranks has at most 3 matrices"), "{refused:?}");
+        assert_eq!(open.parts, [[1, 1]; PARTS]);
+        // Those before it are an opening that all ranks agree on.
+        let routine = Routine { name: "one", arguments: &["a"] };
+        let ((), shapes) = open.agreed::<_, PlainFailure>(routine, false, Ok(())).unwrap();
+        assert_eq!((shapes.ranks(), shapes.of(0, PARTS - 1), shapes.limited()), (1, [1, 1], false));
+    }
 
     #[test]
     fn texts_are_hashed_with_their_lengths_by_xxh3() {

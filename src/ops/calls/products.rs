@@ -1,21 +1,21 @@
 //! SYRK and GEMM over ranks, on matrices where the caller has them.
 
 use super::CallOutcome;
-use super::caller::{CallNote, Caller, LocalArray, LocalInput};
-use super::copies::PlacedRows;
-use super::matrix::PlacedMatrix;
-use super::ranks::CallRanks;
-use super::triangle::TrianglePart;
+use super::caller::{CallNote, CallRanks, Caller, LocalArray, LocalInput, TrianglePart};
+use super::matrix::{PlacedMatrix, PlacedRows};
 use crate::comm::Transport;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
-use crate::ops::Report;
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::slices::contracted_rows;
+use crate::ops::distribution::redistribute::contracted_rows;
 use crate::ops::distribution::travel::travel_bytes;
 use crate::ops::product::ranks::{DistOptions, gemm_rows, syrk};
+use crate::ops::{Accuracy, Report};
 use crate::site::Team;
 use crate::tile::{Distribution, RankGrid, TileMap};
 use rug::Float;
+
+/// Rows of the tiles that matrices are in which are added.
+const TILE: usize = 64;
 
 /// The scalars of a product; `None` means 1 for alpha, and for beta that no matrix is added.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,11 +34,40 @@ impl ProductTerms<'_> {
 }
 
 /// An operand with its contracted index first: `op(a)^T` where it stands on the left.
-pub(super) fn contracted_first<A: LocalArray>(a: PlacedMatrix<A>, is_first: bool) -> PlacedMatrix<A> {
+fn contracted_first<A: LocalArray>(a: PlacedMatrix<A>, is_first: bool) -> PlacedMatrix<A> {
     if is_first { a } else { a.transposed() }
 }
 
+/// The operand of a SYRK with its contracted index first, and the result's shape checked.
+pub(super) fn syrk_operand<C: Caller>(
+    op: Op,
+    a: PlacedMatrix<C::Array>,
+    c: &PlacedMatrix<C::Array>,
+) -> CallOutcome<PlacedMatrix<C::Array>, C> {
+    let a = contracted_first(a, op == Op::Transpose);
+    c.check_shape::<C::Failure>(a.cols(), a.cols())?;
+    Ok(a)
+}
+
+/// The operands of a GEMM with their contracted indices first, and all shapes checked.
+pub(super) fn gemm_operands<C: Caller>(
+    ops: [Op; 2],
+    a: PlacedMatrix<C::Array>,
+    b: PlacedMatrix<C::Array>,
+    c: &PlacedMatrix<C::Array>,
+) -> CallOutcome<[PlacedMatrix<C::Array>; 2], C> {
+    let a = contracted_first(a, ops[0] == Op::Transpose);
+    let b = contracted_first(b, ops[1] == Op::NoTranspose);
+    b.check_shape::<C::Failure>(a.rows(), b.cols())?;
+    c.check_shape::<C::Failure>(a.cols(), b.cols())?;
+    Ok([a, b])
+}
+
 /// Computes `c := alpha op(a) op(a)^T + beta c` on a triangle, or on both. Collective.
+///
+/// Cost: that of [`crate::distributed::syrk`], and a copy of a part that is not in place; each entry of `a` and of `c`
+/// travels at most once to each rank that gets it.
+/// Source: docs/decisions/117-calls-over-ranks-are-the-librarys.md.
 ///
 /// # Errors
 /// Errors of shapes; the errors of the caller and of [`crate::distributed::syrk`]; on all ranks.
@@ -51,8 +80,7 @@ pub fn syrk_over<C: Caller>(
     a: PlacedMatrix<C::Array>,
     c: &mut PlacedMatrix<C::Array>,
 ) -> CallOutcome<(), C> {
-    let a = contracted_first(a, op == Op::Transpose);
-    c.check_shape::<C::Failure>(a.cols(), a.cols())?;
+    let a = syrk_operand::<C>(op, a, c)?;
     // Both triangles of the matrix that is added must be the same.
     let part = uplo.map(TrianglePart::from);
     let product = PlacedProduct { part, triangle: uplo, terms };
@@ -69,6 +97,9 @@ pub fn syrk_over<C: Caller>(
 
 /// Computes `c := alpha op(a) op(b) + beta c`, with the two operations in `ops`. Collective.
 ///
+/// Cost: that of [`crate::distributed::gemm_rows`]; entries travel as in [`syrk_over`].
+/// Source: docs/decisions/117-calls-over-ranks-are-the-librarys.md.
+///
 /// # Errors
 /// As [`syrk_over`].
 pub fn gemm_over<C: Caller>(
@@ -80,10 +111,7 @@ pub fn gemm_over<C: Caller>(
     b: PlacedMatrix<C::Array>,
     c: &mut PlacedMatrix<C::Array>,
 ) -> CallOutcome<(), C> {
-    let a = contracted_first(a, ops[0] == Op::Transpose);
-    let b = contracted_first(b, ops[1] == Op::NoTranspose);
-    b.check_shape::<C::Failure>(a.rows(), b.cols())?;
-    c.check_shape::<C::Failure>(a.cols(), b.cols())?;
+    let [a, b] = gemm_operands::<C>(ops, a, b, c)?;
     let product = PlacedProduct { part: None, triangle: None, terms };
     let prepared = product.prepare(&CallRanks::new(caller, team), &[&a, &b], c)?;
     let account = caller.account();
@@ -145,9 +173,6 @@ impl PlacedProduct<'_> {
     }
 }
 
-/// Rows of the tiles that matrices are in which are added.
-const TILE: usize = 64;
-
 impl PreparedProduct<'_> {
     /// This rank's rows of an operand.
     fn rows(&self, operand: usize) -> MatrixView<'_> {
@@ -164,7 +189,7 @@ impl PreparedProduct<'_> {
         }
     }
 
-    fn options<'o>(&'o self, accuracy: crate::ops::Accuracy, terms: ProductTerms<'o>) -> DistOptions<'o> {
+    fn options<'o>(&'o self, accuracy: Accuracy, terms: ProductTerms<'o>) -> DistOptions<'o> {
         let options = DistOptions::new().accuracy(accuracy).alpha(terms.alpha).accumulate(self.added.as_ref());
         options.beta(self.added.as_ref().and(terms.beta))
     }

@@ -6,5 +6,4 @@ pub(crate) mod matrix;
 pub(crate) mod rect;
 pub(crate) mod redistribute;
 pub(crate) mod shared_devices;
-pub(crate) mod slices;
 pub(crate) mod travel;

@@ -38,10 +38,10 @@ pub(crate) fn with_shared_devices(ctx: &Context, world: &dyn Transport) -> Resul
     world.all_gather(&own, &mut all)?;
     let share = |device: &Arc<dyn Device>| {
         let here = all.chunks_exact(stride).filter(|rank| rank[0] == machine);
-        let opened = here.flat_map(|rank| told_of(device.identity(), rank)).collect::<Vec<_>>();
-        let capacity_bytes = opened.iter().map(|told| told[0]).min().unwrap_or(0);
+        let opened = here.flat_map(|rank| of_device(device.identity(), rank)).collect::<Vec<_>>();
+        let capacity_bytes = opened.iter().map(|opening| opening[0]).min().unwrap_or(0);
         // The ranks count themselves: the system may report more users, or none.
-        let users = opened.iter().map(|told| told[1]).max().unwrap_or(0);
+        let users = opened.iter().map(|opening| opening[1]).max().unwrap_or(0);
         MemoryShare::of(opened.len().max(users as usize), capacity_bytes)
     };
     let shares = devices.iter().map(share).collect::<Vec<_>>();
@@ -51,7 +51,7 @@ pub(crate) fn with_shared_devices(ctx: &Context, world: &dyn Transport) -> Resul
 
 /// The bytes that a rank may use of the device `identity`, and the number of users that it sees, for each time that it
 /// has opened it.
-fn told_of(identity: u64, rank: &[u64]) -> impl Iterator<Item = [u64; 2]> {
+fn of_device(identity: u64, rank: &[u64]) -> impl Iterator<Item = [u64; 2]> {
     let devices = rank[2..].chunks_exact(WORDS).take(rank[1] as usize);
     devices.filter(move |words| words[0] == identity).map(|words| [words[1], words[2]])
 }

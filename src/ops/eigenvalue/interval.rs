@@ -1,15 +1,16 @@
 //! The search: quotients from above, factorisations from below, until the interval is narrow enough.
 
+use super::doubles;
 use super::{EigenvalueInterval, EigenvalueReport};
-use super::{doubles, lanczos};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::math::bound::ceil_log2;
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Matrix, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
+use crate::ops::estimate::proven::shifted_lower;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
-use crate::ops::shift::shifted_lower;
 use crate::ops::vector::{axpy, dot, gemv, nrm2};
 use rug::Float;
 use rug::float::Round;
@@ -102,6 +103,16 @@ struct Search<'a> {
     report: EigenvalueReport,
 }
 
+/// The exponent of the power of two above a number; far below all others for 0.
+fn top(value: &Float) -> i64 {
+    value.get_exp().map_or(-(1 << 40), i64::from)
+}
+
+/// `2^exponent` with two bits, within the range of exponents.
+pub(super) fn power(exponent: i64) -> Float {
+    Float::with_val(2, 1) << exponent.clamp(-(1 << 29), 1 << 29) as i32
+}
+
 /// Bits of the first factorisation, and of most others.
 pub(super) fn first_bits(precision_bits: u32) -> u32 {
     precision_bits + SPARE_BITS
@@ -114,20 +125,6 @@ pub(super) fn search_bytes(order: usize, bits: u32) -> u64 {
     doubles.saturating_add(shifted).saturating_add(6 * Matrix::bytes_for(order, 1, 2 * bits))
 }
 
-/// `ceil(log2 n)`.
-fn log2_ceil(count: usize) -> i64 {
-    i64::from(count.next_power_of_two().trailing_zeros())
-}
-
-/// The exponent of the power of two above a number; far below all others for 0.
-fn top(value: &Float) -> i64 {
-    value.get_exp().map_or(-(1 << 40), i64::from)
-}
-
-fn power(exponent: i64) -> Float {
-    Float::with_val(2, 1) << exponent.clamp(-(1 << 29), 1 << 29) as i32
-}
-
 impl<'a> Search<'a> {
     /// Begins with a vector that Lanczos' method finds.
     ///
@@ -136,11 +133,11 @@ impl<'a> Search<'a> {
     fn new(ctx: &Context, matrix: &'a Matrix, precision_bits: u32) -> Result<Search<'a>> {
         let order = matrix.rows();
         let largest = largest_exponent(matrix).unwrap_or(0);
-        let norm = largest + log2_ceil(order);
+        let norm = largest + i64::from(ceil_log2(order));
         let working_bits = first_bits(precision_bits);
         let own_bytes = search_bytes(order, matrix.precision_bits().max(working_bits));
         ctx.admit(own_bytes)?;
-        let start = lanczos::start(&in_doubles(matrix, largest), order, 0.0);
+        let start = doubles::start(&in_doubles(matrix, largest), order, 0.0);
         let vector = Matrix::from_f64s(order, 1, working_bits, &start.vector)?;
         let report = EigenvalueReport {
             order,
@@ -258,7 +255,7 @@ impl<'a> Search<'a> {
 
     /// The resolution of a factorisation at the working precision, as a power of two: see the proof.
     fn unit(&self) -> i64 {
-        6 - i64::from(self.working_bits) + self.norm + log2_ceil(self.matrix.rows())
+        6 - i64::from(self.working_bits) + self.norm + i64::from(ceil_log2(self.matrix.rows()))
     }
 
     /// Takes as many bits as an interval needs around the quotient.
@@ -267,7 +264,7 @@ impl<'a> Search<'a> {
         if missing > 0 {
             let bits = self.working_bits + (missing as u32).next_multiple_of(32);
             // No goal is further below the norm than this.
-            let most = 2 * self.precision_bits + 96 + 2 * log2_ceil(self.matrix.rows()) as u32;
+            let most = 2 * self.precision_bits + 96 + 2 * ceil_log2(self.matrix.rows());
             if bits.min(most) > self.working_bits {
                 self.working_bits = bits.min(most);
                 self.ceiling = None; // more bits may succeed where fewer did not

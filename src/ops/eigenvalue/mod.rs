@@ -8,7 +8,6 @@
 
 mod doubles;
 mod interval;
-mod lanczos;
 mod pencil;
 mod plan;
 

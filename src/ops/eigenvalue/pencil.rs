@@ -1,8 +1,10 @@
 //! `L^-1 X L^-T` as a matrix, and the errors of its eigenvalues: a small congruence, and a small sum.
 
-use super::{EigenvalueInterval, EigenvalueReport, Extreme, interval, reflected};
+use super::interval::{find, of_zero_matrix, power};
+use super::{EigenvalueInterval, EigenvalueReport, Extreme, reflected};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::math::bound::ceil_log2;
 use crate::math::float::Head;
 use crate::matrix::{Matrix, MatrixView, Side, Symmetric, SymmetricMatrix, Uplo};
 use crate::ops::gemm::{GemmOptions, gemm_with};
@@ -37,7 +39,7 @@ struct Formed {
 fn norm_exponent(matrix: &MatrixView<'_>) -> i64 {
     let heads = (0..matrix.cols()).flat_map(|col| (0..matrix.rows()).map(move |row| matrix.head(row, col)));
     let largest = heads.filter(|head| !head.is_zero()).map(Head::exponent).max();
-    let count = matrix.rows().max(matrix.cols()).next_power_of_two().trailing_zeros();
+    let count = ceil_log2(matrix.rows().max(matrix.cols()));
     largest.map_or(0, |largest| largest + i64::from(count))
 }
 
@@ -52,7 +54,7 @@ impl Congruence<'_> {
         if (0..order).all(|col| (col..order).all(|row| x.head(row, col).is_zero())) {
             // No product is formed, but a singular L is refused as well.
             let singular = (0..order).find(|&index| self.l.head(index, index).is_zero());
-            let found = interval::of_zero_matrix(order, self.precision_bits);
+            let found = of_zero_matrix(order, self.precision_bits);
             return singular.map_or(Ok(found), |index| Err(Error::Singular { index }));
         }
         let mut bits = self.precision_bits + SPARE_BITS;
@@ -61,7 +63,7 @@ impl Congruence<'_> {
             // Two bits go to the errors of the product, two to the interval of the matrix.
             let wanted = self.precision_bits + 2;
             let held = Matrix::bytes_for(self.l.rows(), self.l.rows(), bits);
-            let (found, report) = interval::find(&self.ctx.holding(held), &formed.matrix, wanted)?;
+            let (found, report) = find(&self.ctx.holding(held), &formed.matrix, wanted)?;
             let widened = formed.widen(&found);
             let goal = self.goal(&found, norm_exponent(&formed.matrix.view()));
             let missing = formed.missing_bits(&found, goal);
@@ -77,9 +79,8 @@ impl Congruence<'_> {
 
     /// The power of two that each of the two errors may have.
     fn goal(&self, found: &EigenvalueInterval, norm: i64) -> i64 {
-        let size = [&found.lower, &found.upper].map(|end| end.get_exp().map_or(i64::MIN / 2, i64::from));
         let bits = i64::from(self.precision_bits);
-        (size[0].max(size[1]) - bits).max(norm - 2 * bits - 32) - 4
+        (size_exponent(found) - bits).max(norm - 2 * bits - 32) - 4
     }
 
     /// `N X N^T` with `N L = I`, both up to rounding at `bits` bits.
@@ -99,38 +100,42 @@ impl Congruence<'_> {
         let precision = i64::from(bits);
         Ok(Formed {
             matrix: reflected(symmetric.into_matrix(), self.which),
-            relative: 3 - precision + (n + lower).max(i64::from(order.next_power_of_two().trailing_zeros())),
+            relative: 3 - precision + (n + lower).max(i64::from(ceil_log2(order))),
             absolute: 4 - precision + 2 * n + x,
         })
     }
+}
+
+/// The exponent of the larger end of an interval; far below all others for 0.
+fn size_exponent(found: &EigenvalueInterval) -> i64 {
+    let size = |end: &Float| end.get_exp().map_or(i64::MIN / 2, i64::from);
+    size(&found.lower).max(size(&found.upper))
 }
 
 /// A power of two not below the Frobenius norm of the lower triangle.
 fn lower_norm(l: &MatrixView<'_>) -> i64 {
     let heads = (0..l.cols()).flat_map(|col| (col..l.rows()).map(move |row| l.head(row, col)));
     let largest = heads.filter(|head| !head.is_zero()).map(Head::exponent).max();
-    largest.unwrap_or(0) + i64::from(l.rows().next_power_of_two().trailing_zeros())
+    largest.unwrap_or(0) + i64::from(ceil_log2(l.rows()))
 }
 
 impl Formed {
     /// Additional bits needed until both errors are within `2^goal`.
     fn missing_bits(&self, found: &EigenvalueInterval, goal: i64) -> i64 {
-        let size = [&found.lower, &found.upper].map(|end| end.get_exp().map_or(i64::MIN / 2, i64::from));
-        let relative = self.relative + 3 + size[0].max(size[1]);
+        let relative = self.relative + 3 + size_exponent(found);
         (relative - goal).max(self.absolute - goal).max(self.relative + 4)
     }
 
     /// The interval of the exact product: eigenvalues of the matrix are off by the absolute error, and a congruence
     /// with `I + R` changes each by a factor between `(1 - ||R||)^2` and `(1 + ||R||)^2`.
     fn widen(&self, found: &EigenvalueInterval) -> EigenvalueInterval {
-        let unit = |exponent: i64| Float::with_val(2, 1) << exponent.clamp(-(1 << 29), 1 << 29) as i32;
         let (mut lower, mut upper) = (found.lower.clone(), found.upper.clone());
-        lower.sub_assign_round(&unit(self.absolute), Round::Down);
-        upper.add_assign_round(&unit(self.absolute), Round::Up);
+        lower.sub_assign_round(&power(self.absolute), Round::Down);
+        upper.add_assign_round(&power(self.absolute), Round::Up);
         // (1 + r)^-2 and (1 - r)^-2 lie between 1 - 4 r and 1 + 4 r for r <= 1/8.
         for (end, away) in [(&mut lower, Round::Down), (&mut upper, Round::Up)] {
             let mut error = Float::with_val(end.prec(), end.abs_ref());
-            error *= unit(self.relative + 2);
+            error *= power(self.relative + 2);
             match away {
                 Round::Down => drop(end.sub_assign_round(&error, away)),
                 _ => drop(end.add_assign_round(&error, away)),

@@ -5,22 +5,18 @@
 //! once. Promise: every result is accurate relative to the sizes of its own terms, and its bits depend only on the
 //! operands, the precision and the options. Proof: docs/decisions/032-vectors.md.
 
-mod dot;
 mod entries;
-mod gemv;
-mod hadamard;
-mod operand;
-mod report;
+mod products;
 mod sparse;
 mod terms;
 mod triangular;
 mod update;
 
-pub use dot::{dot, nrm2};
-pub use gemv::{GemvOptions, SymvOptions, gemv, gemv_into, gemv_with, symv, symv_into, symv_with};
-pub use hadamard::{HadamardOptions, hadamard, hadamard_into};
-pub use report::VectorReport;
+pub use entries::VectorReport;
+pub use products::{GemvOptions, SymvOptions, gemv, gemv_into, gemv_with, symv, symv_into, symv_with};
+pub use products::{dot, nrm2};
 pub use sparse::{sddmm, sddmm_into, spmm, spmm_into};
 pub(crate) use triangular::{RightSide, SubstitutionRoom, VectorTriangle, room_bytes};
 pub use triangular::{TriangleVectorOptions, trmv, trmv_into, trmv_with, trsv, trsv_into, trsv_with};
 pub use update::{GerOptions, axpy, axpy_into, ger, ger_into, ger_with};
+pub use update::{HadamardOptions, hadamard, hadamard_into};

@@ -3,15 +3,12 @@
 //! Each entry is a sum of few terms, formed in fixed point below the largest of them and rounded once
 //! (`ops::fixed_sum`): no number of its own is made for a term.
 
-use crate::context::{Context, Progress};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::float::limbs_for;
 use crate::matrix::{Destination, Matrix, MatrixView, SparseView, check_exponent};
-use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::FixedSum;
-use crate::ops::vector::entries::VectorCall;
-use crate::ops::vector::operand::{Strided, check_precision};
-use crate::ops::vector::report::VectorReport;
+use crate::ops::vector::entries::{ColumnsCall, Strided, VectorCall, VectorReport, check_precision};
 use std::time::Instant;
 
 /// `A B` for a sparse matrix and a dense one, rounded to `precision_bits` bits.
@@ -85,20 +82,16 @@ pub fn spmm_into<'a, 'b, 'r>(
         let (column, local) = (Strided::column(b, 0), || FixedSum::new(precision_bits));
         return call.fill(result.into(), local, |sum, row, limbs| entry(sum, &column, (row, 0), limbs));
     }
-    let sums = (ctx.threads() as u64).saturating_mul(FixedSum::bytes(precision_bits));
-    let planned_bytes = Matrix::bytes_for(rows, cols, precision_bits).saturating_add(sums);
-    ctx.admit(planned_bytes)?;
-    let result = result.into().prepare((rows, cols), precision_bits)?;
-    let local = || FixedSum::new(precision_bits);
-    each_column(ctx, result, local, |sum, mut column| {
-        let (col, of_b) = (column.index, Strided::column(b, column.index));
-        for row in 0..rows {
-            column.try_set(row, |limbs| entry(sum, &of_b, (row, col), limbs))?;
-        }
-        ctx.report_progress(Progress::new("spmm", col as u64 + 1, cols as u64))
-    })?;
-    let (threads, seconds) = (ctx.threads(), start.elapsed().as_secs_f64());
-    Ok(VectorReport { operation: "spmm", rows, cols, precision_bits, threads, seconds, planned_bytes })
+    let worker_bytes = FixedSum::bytes(precision_bits);
+    let call = ColumnsCall { ctx, operation: "spmm", rows, cols, precision_bits, worker_bytes, start };
+    call.fill(
+        result.into(),
+        || FixedSum::new(precision_bits),
+        |sum, column| {
+            let (col, of_b) = (column.index, Strided::column(b, column.index));
+            (0..rows).try_for_each(|row| column.try_set(row, |limbs| entry(sum, &of_b, (row, col), limbs)))
+        },
+    )
 }
 
 /// Selected entries of `A B`, rounded to `precision_bits` bits: a sampled product of dense matrices.

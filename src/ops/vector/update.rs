@@ -1,18 +1,18 @@
-//! `axpy`: `alpha * x + y`, and `ger`: `alpha * x y^T + A`: sums of two exact numbers, rounded once.
+//! Sums entry by entry: `axpy`: `alpha * x + y`, and `ger`: `alpha * x y^T + A`, of two exact numbers, rounded once;
+//! `hadamard`: sums of products of the entries of matrices.
 
-use crate::context::{Context, Progress};
-use crate::error::Result;
+use crate::context::Context;
+use crate::error::{Error, Result};
 use crate::kernels::digit_sums::{ScaledPair, ScaledSums};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Destination, EntryIndex, Matrix, MatrixView, check_exponent};
-use crate::ops::columns::each_column;
 use crate::ops::exact_sum::{ExactEntry, ExactProduct};
-use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::fixed_sum::{FixedSum, OwnFloat};
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::report::Outcome;
-use crate::ops::vector::entries::VectorCall;
-use crate::ops::vector::operand::{check_precision, check_scalar, one, scalar, vector, vector_of};
-use crate::ops::vector::report::VectorReport;
+use crate::ops::vector::entries::{
+    ColumnsCall, Strided, VectorCall, VectorReport, check_precision, check_scalar, one, scalar, vector, vector_of,
+};
 use crate::options::setters;
 use rug::Float;
 use std::time::Instant;
@@ -210,31 +210,17 @@ pub fn ger_into<'x, 'y, 'r>(
     let alpha = options.alpha.map_or_else(one, |alpha| scalar("alpha", alpha))?;
     let [of_alpha, of_x, of_y] = [alpha.limbs_per_element(), x.limbs_per_element(), y.limbs_per_element()];
     let worker_bytes = ExactProduct::bytes(of_alpha, of_y) + ExactProduct::bytes(of_alpha + of_y, of_x);
-    let result_bytes = Matrix::bytes_for(rows, cols, precision_bits);
-    let planned_bytes = result_bytes.saturating_add(ctx.threads() as u64 * worker_bytes);
-    ctx.admit(planned_bytes)?;
-    let result = result.into().prepare((rows, cols), precision_bits)?;
+    let call = ColumnsCall { ctx, operation: "ger", rows, cols, precision_bits, worker_bytes, start };
     let local = || (ExactProduct::new(of_alpha, of_y), ExactProduct::new(of_alpha + of_y, of_x));
-    each_column(ctx, result, local, |(scaled, product), mut column| {
+    call.fill(result.into(), local, |(scaled, product), column| {
         let col = column.index;
         let scaled = as_float(scaled.of(alpha.get(0, 0), y.get(col, 0)));
         for row in 0..rows {
             let product = product.of(scaled, x.get(row, 0));
-            let mut done = Ok(());
-            column.set(row, |limbs| match epilogue.finish(product, EntryIndex { row, col }, precision_bits, limbs) {
-                Ok(head) => head,
-                Err(error) => {
-                    done = Err(error);
-                    Head::ZERO
-                }
-            });
-            done?;
+            column.try_set(row, |limbs| epilogue.finish(product, EntryIndex { row, col }, precision_bits, limbs))?;
         }
-        ctx.report_progress(Progress::new("ger", col as u64 + 1, cols as u64))
-    })?;
-    let (threads, seconds) = (ctx.threads(), start.elapsed().as_secs_f64());
-    let report = VectorReport { operation: "ger", rows, cols, precision_bits, ..VectorReport::default() };
-    Ok(VectorReport { threads, seconds, planned_bytes, ..report })
+        Ok(())
+    })
 }
 
 /// An exact product as a factor of another one: its leading limb may be 0.
@@ -244,4 +230,108 @@ fn as_float(product: ExactEntry<'_>) -> FloatRef<'_> {
         return FloatRef { head: Head::ZERO, limbs };
     }
     FloatRef { head: Head::new(product.negative, product.exponent + 64 * limbs.len() as i64), limbs }
+}
+
+/// Options of a Hadamard product in addition to the operands and the precision.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct HadamardOptions<'a> {
+    /// Scalar of the sum; `None` is 1.
+    pub alpha: Option<&'a Float>,
+}
+
+setters! { new HadamardOptions<'a> {
+    alpha: impl Into<Option<&'a Float>>,
+} }
+
+/// `A o B`, entry by entry, rounded to `precision_bits` bits; see [`hadamard_into`].
+///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::builder().threads(1).build()?;
+/// let a = Matrix::from_f64s(2, 2, 256, &[1.0, 2.0, 3.0, 4.0])?;
+/// assert_eq!(sunzi::blas::hadamard(&ctx, &a, a.transposed(), 256)?.view().to_f64s(), [1.0, 6.0, 6.0, 16.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`hadamard_into`].
+pub fn hadamard<'a, 'b>(
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+) -> Result<Matrix> {
+    let mut result = Matrix::empty();
+    hadamard_into(ctx, &[(a.into(), b.into())], precision_bits, &HadamardOptions::new(), &mut result)?;
+    Ok(result)
+}
+
+/// `alpha sum_i A_i o B_i` for pairs of matrices, entry by entry, rounded once, into the caller's memory, as
+/// [`crate::blas::gemv_into`].
+///
+/// Shapes: all matrices have the shape of the result, any size of which may be 0; there is at least one pair. Accuracy:
+/// `|computed - exact|_ij <= 2^(1 - precision_bits) |alpha| sum |A_i|_ij |B_i|_ij`, whatever the exponents are; the
+/// bits depend only on the entries, the scalar and the precision. Cost: one product of limbs for each pair and entry,
+/// and one more if there is a scalar. Source: docs/decisions/074-the-time-of-an-iteration.md.
+///
+/// ```
+/// use sunzi::{Context, Matrix, blas, rug::Float};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let mut sum = Matrix::zeros(2, 2, 128)?;
+/// let two = Float::with_val(2, 2);
+/// let options = blas::HadamardOptions::new().alpha(&two);
+/// let pairs = [(a.view(), a.view()), (a.view(), a.transposed())];
+/// let report = blas::hadamard_into(&ctx, &pairs, 128, &options, &mut sum)?; // 2 (A o A + A o A^T)
+/// assert_eq!(sum.view().to_f64s(), [4.0, 20.0, 30.0, 64.0]);
+/// assert_eq!(report.operation, "hadamard");
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// [`crate::Error::ShapeMismatch`]; [`crate::Error::InvalidArgument`] if there is no pair, or if a scalar is not
+/// finite; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`] if an entry of the result is outside the
+/// exponent range; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
+pub fn hadamard_into<'r>(
+    ctx: &Context,
+    pairs: &[(MatrixView<'_>, MatrixView<'_>)],
+    precision_bits: u32,
+    options: &HadamardOptions<'_>,
+    result: impl Into<Destination<'r>>,
+) -> Result<VectorReport> {
+    let start = Instant::now();
+    check_precision(precision_bits)?;
+    options.alpha.map_or(Ok(()), |alpha| check_scalar("alpha", alpha))?;
+    let Some((first, _)) = pairs.first() else {
+        return Err(Error::InvalidArgument("a sum of no Hadamard products has no shape".into()));
+    };
+    let (rows, cols) = (first.rows(), first.cols());
+    for matrix in pairs.iter().flat_map(|(a, b)| [a, b]) {
+        if (matrix.rows(), matrix.cols()) != (rows, cols) {
+            return Err(Error::shape_mismatch("hadamard", (rows, cols), (matrix.rows(), matrix.cols())));
+        }
+    }
+    let columns_bytes = (pairs.len() * size_of::<(Strided<'_>, Strided<'_>)>()) as u64;
+    let worker_bytes = FixedSum::bytes(precision_bits) + columns_bytes;
+    let call = ColumnsCall { ctx, operation: "hadamard", rows, cols, precision_bits, worker_bytes, start };
+    let alpha = options.alpha.map(OwnFloat::new);
+    let local = || FixedSum::new(precision_bits);
+    call.fill(result.into(), local, |sum, column| {
+        let col = column.index;
+        let columns = pairs.iter().map(|&(a, b)| (Strided::column(a, col), Strided::column(b, col)));
+        let columns = columns.collect::<Vec<_>>();
+        for row in 0..rows {
+            column.try_set(row, |limbs| {
+                sum.set_products(columns.iter().map(|(a, b)| (a.get(row), b.get(row))));
+                let head = match &alpha {
+                    Some(alpha) => sum.round_product(alpha, limbs),
+                    None => sum.round(limbs),
+                };
+                check_exponent(head.exponent(), row, col)?;
+                Ok(head)
+            })?;
+        }
+        Ok(())
+    })
 }

@@ -8,14 +8,12 @@
 //! "Verification".
 
 mod cholesky;
-mod entries;
 mod exact;
-mod freivalds;
-mod residual;
+mod product;
 mod system;
 
 pub use cholesky::{FileFactorOptions, verify_cholesky, verify_cholesky_files};
-pub use freivalds::{freivalds_gemm, freivalds_syrk};
+pub use product::{freivalds_gemm, freivalds_syrk};
 pub use system::{verify_inverse, verify_solve, verify_trsm};
 
 use crate::context::Context;
@@ -23,7 +21,7 @@ use crate::drive::map_indices;
 use crate::error::{Error, ErrorText, IndexBase, Result};
 use crate::math::bound::ceil_log2;
 use crate::math::float::FloatRef;
-use crate::matrix::{EntryIndex, MatrixView, Op, Symmetric, Uplo};
+use crate::matrix::{EntryIndex, MAXIMUM_PRECISION_BITS, MatrixView, Op, Symmetric, Uplo};
 use crate::ops::seed::fresh_seed;
 use crate::options::setters;
 use exact::{ColumnSize, KEEP_ALL, UpperBound, column_size};
@@ -73,6 +71,13 @@ setters! { new VerifyOptions {
     sample_count: usize,
     seed: impl Into<Option<u64>>,
 } }
+
+impl VerifyOptions {
+    /// The outcome before any test, with the seed of all of them.
+    fn first_outcome(&self) -> Verification {
+        Verification { seed: self.seed.unwrap_or_else(fresh_seed), ..Verification::default() }
+    }
+}
 
 /// The extent of a successful verification, and the largest errors in units of their bounds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
@@ -174,16 +179,18 @@ fn verify(
     precision_bits: u32,
     options: &VerifyOptions,
 ) -> Result<Verification> {
-    if precision_bits < 2 {
-        return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: 1 << 24 });
-    }
-    let seed = options.seed.unwrap_or_else(fresh_seed);
+    check_bits(precision_bits)?;
     if options.exact_integers {
-        let mut outcome = Verification { seed, ..Verification::default() };
-        freivalds::test(ctx, problem, options, &mut outcome)?;
-        return entries::compare_exactly(ctx, problem, options, outcome);
+        let mut outcome = options.first_outcome();
+        product::test_modulo_prime(ctx, problem, options, &mut outcome)?;
+        return product::compare_exactly(ctx, problem, options, outcome);
     }
-    judge(ctx, problem, &Bounds::new(ctx, problem, precision_bits), options, seed)
+    judge(ctx, problem, &Bounds::new(ctx, problem, precision_bits), options)
+}
+
+/// Refuses fewer bits than a matrix has.
+fn check_bits(precision_bits: u32) -> Result<()> {
+    if precision_bits < 2 { Err(Error::precision(precision_bits, MAXIMUM_PRECISION_BITS)) } else { Ok(()) }
 }
 
 /// The tests of a rounded result: its sizes, random vectors, sampled entries.
@@ -192,12 +199,11 @@ fn judge(
     problem: &ClaimedProduct<'_>,
     bounds: &Bounds,
     options: &VerifyOptions,
-    seed: u64,
 ) -> Result<Verification> {
-    let mut outcome = Verification { seed, ..Verification::default() };
-    entries::check_sizes(problem, bounds)?;
-    residual::test(ctx, problem, bounds, options, &mut outcome)?;
-    entries::compare(ctx, problem, bounds, options, outcome)
+    let mut outcome = options.first_outcome();
+    product::check_sizes(problem, bounds)?;
+    product::test_vectors(ctx, problem, bounds, options, &mut outcome)?;
+    product::compare(ctx, problem, bounds, options, outcome)
 }
 
 /// The claim to be checked: `result` is the product `left^T right`.

@@ -6,12 +6,12 @@
 //! "Verification".
 
 use super::exact::{ColumnSize, UpperBound, column_size};
-use super::{Bounds, Claim, ClaimedProduct, Verification, VerifyOptions, fresh_seed, judge, map_indices};
+use super::{Bounds, Claim, ClaimedProduct, Verification, VerifyOptions, judge, map_indices};
 use crate::context::Context;
 use crate::error::{Error, ErrorText, IndexBase, Result};
 use crate::math::float::{FloatRef, Head};
 use crate::math::pivot::diagonal_exponent;
-use crate::matrix::{Diag, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Op, Side, Symmetric, Uplo};
+use crate::matrix::{Diag, Matrix, MatrixView, Op, Side, Symmetric, Uplo};
 use crate::ops::TrsmOptions;
 use rug::Float;
 
@@ -58,9 +58,7 @@ pub fn verify_solve<'a, 'b, 'c>(
     if b.rows() != a.rows() {
         return Err(Error::shape_mismatch(operation, (a.rows(), a.cols()), (b.rows(), b.cols())));
     }
-    if (x.rows(), x.cols()) != (b.rows(), b.cols()) {
-        return Err(Error::shape_mismatch(operation, (b.rows(), b.cols()), (x.rows(), x.cols())));
-    }
+    check_solution(operation, b, x)?;
     admit(ctx, &[a, b, x], options)?;
     let balanced = Balanced::new(operation, a)?;
     let opposite = balanced.scales.iter().map(|scale| -scale).collect::<Vec<_>>();
@@ -87,7 +85,7 @@ pub fn verify_solve<'a, 'b, 'c>(
         ColumnSize { norm: terms.fold(UpperBound::ZERO, UpperBound::plus), ..column_size(right.view(), col) }
     });
     let bounds = Bounds::with_sizes(&problem, balanced.sizes(ctx), sizes, precision_bits);
-    judge(ctx, &problem, &bounds, options, options.seed.unwrap_or_else(fresh_seed))
+    judge(ctx, &problem, &bounds, options)
 }
 
 /// Checks that `x` is the inverse of `a` to `precision_bits` bits.
@@ -150,7 +148,7 @@ pub fn verify_inverse<'a, 'b>(
     let sizes =
         map_indices(ctx, order, |col| ColumnSize { norm: roots[col].times(sum), ..column_size(right.view(), col) });
     let bounds = Bounds::with_sizes(&problem, balanced.sizes(ctx), sizes, precision_bits);
-    judge(ctx, &problem, &bounds, options, options.seed.unwrap_or_else(fresh_seed))
+    judge(ctx, &problem, &bounds, options)
 }
 
 /// Checks that `x` solves `op(T) X = alpha B` or `X op(T) = alpha B` to `precision_bits` bits, where `operands` is `(T,
@@ -185,9 +183,7 @@ pub fn verify_trsm<'a, 'b, 'c>(
     (system, options): (&TrsmOptions<'_>, &VerifyOptions),
 ) -> Result<Verification> {
     let operation = "verify trsm";
-    if precision_bits < 2 {
-        return Err(Error::precision(precision_bits, MAXIMUM_PRECISION_BITS));
-    }
+    super::check_bits(precision_bits)?;
     let (t, b, x) = (operands.0.into(), operands.1.into(), x.into());
     if t.rows() != t.cols() {
         return Err(Error::NotSquare { operation, rows: t.rows(), cols: t.cols() });
@@ -196,9 +192,7 @@ pub fn verify_trsm<'a, 'b, 'c>(
     if facing != t.rows() {
         return Err(Error::shape_mismatch(operation, (t.rows(), t.cols()), (b.rows(), b.cols())));
     }
-    if (x.rows(), x.cols()) != (b.rows(), b.cols()) {
-        return Err(Error::shape_mismatch(operation, (b.rows(), b.cols()), (x.rows(), x.cols())));
-    }
+    check_solution(operation, b, x)?;
     admit(ctx, &[t, b, x], options)?;
     let triangle = triangle(t, system.uplo, system.diag)?;
     let scaled = system.alpha.map(|alpha| times(b, alpha)).transpose()?;
@@ -221,7 +215,13 @@ pub fn verify_trsm<'a, 'b, 'c>(
     let (right, result) = (turned(x, transposed), turned(b, transposed));
     let problem = ClaimedProduct { operation, left, right, result, triangle: None, claim };
     let bounds = Bounds::new(ctx, &problem, precision_bits);
-    judge(ctx, &problem, &bounds, options, options.seed.unwrap_or_else(fresh_seed))
+    judge(ctx, &problem, &bounds, options)
+}
+
+/// Refuses a solution of another shape than the right sides.
+fn check_solution(operation: &'static str, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<()> {
+    let (right, solution) = ((b.rows(), b.cols()), (x.rows(), x.cols()));
+    if right == solution { Ok(()) } else { Err(Error::shape_mismatch(operation, right, solution)) }
 }
 
 /// Refuses a memory limit without room for copies of the matrices, and for their products with the random vectors.

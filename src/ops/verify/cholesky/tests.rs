@@ -225,3 +225,25 @@ fn what_cannot_be_a_factor_is_refused() {
     let few = verify_cholesky(&ctx, Symmetric::lower(&a), &l, 1, &VerifyOptions::default());
     assert!(matches!(few, Err(Error::Precision { precision_bits: 1, .. })));
 }
+
+#[test]
+fn sums_are_those_of_integers() {
+    let (mut rng, ctx) = (RandState::new(), Context::new().unwrap());
+    for (case, bits) in [1u32, 20, 63, 64, 65, 127, 128, 300, 1000].into_iter().enumerate() {
+        let mut sums = IntegerSums::new(2, 3, i64::from(bits) + 5).unwrap();
+        let mut wanted = vec![Integer::new(); 6];
+        for round in 0..30 {
+            let mut integers = Matrix::zeros(2, 3, bits.max(2) + 70 * (round % 3)).unwrap();
+            for (at, wanted) in wanted.iter_mut().enumerate() {
+                let size = Integer::from(Integer::random_bits(1 + (round * 7 + case as u32) % bits, &mut rng));
+                let value = if rng.bits(1) == 1 { -size } else { size };
+                integers.set_integer_exponent(at % 2, at / 2, &value, 0).unwrap();
+                *wanted += value;
+            }
+            sums.add(&ctx, &integers).unwrap();
+        }
+        for (at, wanted) in wanted.iter().enumerate() {
+            assert_eq!(&sums.get(at % 2, at / 2), wanted, "{bits} bits");
+        }
+    }
+}

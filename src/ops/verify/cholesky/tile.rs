@@ -1,28 +1,30 @@
 //! One tile of `A - L L^T` after the other, and the worst entry of all.
 //!
 //! The product of a tile is a sum over pieces of the rows; each piece is an exact integer product, tested before it is
-//! believed. Entries of rows that spread too far are summed one by one.
+//! believed, and added to sums of a fixed number of words. Entries of rows that spread too far are summed one by one,
+//! exactly, except for terms that are known to be small.
 
-use super::cut::{Cut, SINGLES_AT_ONCE};
 use super::rows::Row;
-use super::single::{EntryDifference, SPARE_BITS, Single, add_own};
-use super::sums::IntegerSums;
-use super::{FactorCheck, Verification, VerifyOptions};
+use super::{Cut, FactorCheck, SINGLES_AT_ONCE, Verification, VerifyOptions};
 use crate::context::{Context, Progress};
 use crate::drive::{map_indices, parallel_for};
 use crate::error::Result;
 use crate::math::bound::ceil_log2;
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{EntryIndex, Matrix, Op};
-use crate::ops::seed::fresh_seed;
-use crate::ops::verify::exact::{Accumulator, Dyadic, KEEP_ALL};
+use crate::ops::verify::exact::{Accumulator, Dyadic, KEEP_ALL, ProductSum, term};
 use crate::ops::verify::{freivalds_gemm, freivalds_syrk};
 use crate::ops::{GemmOptions, SyrkOptions, gemm_with, syrk_with};
+use crate::store::zeroed;
 use rug::Integer;
-use std::cmp::Ordering as Order;
+use rug::integer::Order;
+use std::cmp;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Terms this many bits below the bound are left out at first; they are added where they could decide.
+const SPARE_BITS: i64 = 96;
 
 /// The residual of one entry.
 #[derive(Clone, Copy, Default)]
@@ -85,9 +87,8 @@ impl Verifier<'_> {
     /// Compares every entry of the lower triangle.
     pub fn decide(&self, ctx: &Context, seed: Option<u64>) -> Result<Verification> {
         let n = self.rows.len();
-        let seed = seed.unwrap_or_else(fresh_seed);
-        let options = VerifyOptions { seed: Some(seed), ..VerifyOptions::default() };
-        let mut outcome = Verification { seed, ..Verification::default() };
+        let mut outcome = VerifyOptions::new().seed(seed).first_outcome();
+        let options = VerifyOptions::new().seed(outcome.seed);
         let (mut worst, total): (Option<EntryResidual>, _) = (None, (n * (n + 1) / 2) as u64);
         let (looked_at, outer) = (Arc::new(AtomicU64::new(0)), ctx.clone());
         let progress = {
@@ -287,7 +288,7 @@ impl Verifier<'_> {
         let two_bits = 4 - 2 * i64::from(self.check.precision_bits);
         let exponent = own.exponent + other.exponent + two_bits;
         let bound = Dyadic { integer: Integer::from(&own.integer * &other.integer), exponent };
-        let exceeds = |size: Dyadic| size.square().compare(&bound) == Order::Greater;
+        let exceeds = |size: Dyadic| size.square().compare(&bound) == cmp::Ordering::Greater;
         let EntryDifference { sum, left_out } = difference;
         let ratio = sum.over_root(&bound);
         if left_out == 0 {
@@ -306,5 +307,141 @@ impl Verifier<'_> {
             _ => exceeds(again(KEEP_ALL)?.sum),
         };
         Ok(EntryResidual { ratio, fails, place })
+    }
+}
+
+/// `a_ij - (L L^T)_ij` but for terms below a floor.
+struct EntryDifference {
+    /// The terms that are not left out.
+    sum: Dyadic,
+    /// The number of terms that are.
+    left_out: usize,
+}
+
+/// An entry that is summed term by term.
+pub(super) struct Single {
+    /// Its row and column.
+    place: EntryIndex,
+    /// Terms below `2^floor` are left out.
+    floor: i64,
+    sum: Accumulator,
+    left_out: usize,
+}
+
+impl Single {
+    /// Bytes of one, its sum included: from the floor up, and down to the lowest bit of a product above it.
+    pub fn bytes(precision_bits: u32, factor_bits: u32) -> u64 {
+        let span = u64::from(precision_bits) + 2 * u64::from(factor_bits) + SPARE_BITS as u64 + 128;
+        size_of::<Single>() as u64 + 2 * 8 * (span / 64 * 5 / 4 + 4)
+    }
+
+    /// An entry with its own term, where that is not below the floor.
+    fn new(place: EntryIndex, floor: i64, own: FloatRef<'_>) -> Single {
+        let (mut sum, mut left_out) = (Accumulator::default(), 0);
+        add_own(&mut sum, &mut left_out, own, floor);
+        Single { place, floor, sum, left_out }
+    }
+
+    /// Subtracts the terms of some columns: the products of row `i` of `left` and row `j` of `right`, which are blocks
+    /// of the factor.
+    fn subtract(&mut self, left: &Matrix, i: usize, right: &Matrix, j: usize) {
+        let (mut products, mut factor) = (ProductSum::default(), Integer::new());
+        for k in 0..left.cols() {
+            let (x, y) = (left.get(i, k), right.get(j, k));
+            let (Some(one), Some(other)) = (term(x, KEEP_ALL), term(y, KEEP_ALL)) else { continue };
+            if x.head.exponent() + y.head.exponent() <= self.floor {
+                self.left_out += 1;
+                continue;
+            }
+            products.set_left(one);
+            factor.assign_digits(other.limbs, Order::Lsf);
+            if !other.negative {
+                factor = -factor;
+            }
+            products.add_to(&mut self.sum, &factor, one.low + other.low);
+        }
+    }
+
+    /// The difference so far; the sum is 0 afterwards.
+    fn take(&mut self) -> EntryDifference {
+        EntryDifference { sum: self.sum.take(), left_out: self.left_out }
+    }
+}
+
+/// Adds an entry of the matrix, or leaves it out.
+fn add_own(sum: &mut Accumulator, left_out: &mut usize, own: FloatRef<'_>, floor: i64) {
+    let Some(term) = term(own, KEEP_ALL) else { return };
+    if own.head.exponent() > floor {
+        sum.add(term.negative, term.limbs, term.low);
+    } else {
+        *left_out += 1;
+    }
+}
+
+/// Sums in two's complement, the lowest word first.
+pub(super) struct IntegerSums {
+    rows: usize,
+    width: usize,
+    words: Vec<u64>,
+}
+
+impl IntegerSums {
+    /// Words of a sum below `2^bits` in size.
+    pub fn width(bits: i64) -> usize {
+        usize::try_from(bits).map_or(1, |bits| bits / 64 + 1)
+    }
+
+    /// Sums of 0, each below `2^bits` in size at any time.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`].
+    pub fn new(rows: usize, cols: usize, bits: i64) -> Result<IntegerSums> {
+        let width = IntegerSums::width(bits);
+        Ok(IntegerSums { rows, width, words: zeroed(rows * cols * width)? })
+    }
+
+    /// Adds the integers of a matrix of the same shape, column by column on all threads of the context.
+    ///
+    /// # Errors
+    /// The errors of [`parallel_for`].
+    pub fn add(&mut self, ctx: &Context, integers: &Matrix) -> Result<()> {
+        let width = self.width;
+        let mut columns = self.words.chunks_exact_mut(self.rows * width).enumerate();
+        let add = |_: &mut (), (col, sums): (usize, &mut [u64])| {
+            let sums = sums.chunks_exact_mut(width).enumerate();
+            sums.for_each(|(row, sum)| add_one(sum, integers.get(row, col)));
+            Ok(())
+        };
+        let mut locals = vec![(); ctx.threads()];
+        ctx.install(|| parallel_for(&mut locals, |_| columns.next(), add))
+    }
+
+    /// A sum.
+    pub fn get(&self, row: usize, col: usize) -> Integer {
+        let words = &self.words[(row + col * self.rows) * self.width..][..self.width];
+        if words[self.width - 1] >> 63 == 0 {
+            return Integer::from_digits(words, Order::Lsf);
+        }
+        // The complement of all bits is -1 less than the opposite.
+        let opposite = words.iter().map(|word| !word).collect::<Vec<_>>();
+        -(Integer::from_digits(&opposite, Order::Lsf) + 1u32)
+    }
+}
+
+/// Adds an integer to a sum.
+fn add_one(sum: &mut [u64], value: FloatRef<'_>) {
+    let Some(term) = term(value, KEEP_ALL) else { return };
+    // Bits below 1 are 0: they may fill a part of the lowest word that is there.
+    let (word, shift) = (term.low.div_euclid(64), term.low.rem_euclid(64) as u32);
+    let (mut below, mut carry) = (0u64, false);
+    for at in word..sum.len() as i64 {
+        let limb = usize::try_from(at - word).ok().and_then(|from| term.limbs.get(from)).copied().unwrap_or(0);
+        let piece = (limb << shift) | (below >> 1 >> (63 - shift));
+        below = limb;
+        let Ok(at) = usize::try_from(at) else { continue };
+        let change = if term.negative { u64::overflowing_sub } else { u64::overflowing_add };
+        let (first, one) = change(sum[at], piece);
+        let (second, other) = change(first, u64::from(carry));
+        (sum[at], carry) = (second, one | other);
     }
 }

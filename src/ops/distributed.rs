@@ -18,8 +18,7 @@ pub use crate::ops::solve::ranks::{
 };
 
 pub use crate::ops::distribution::matrix::DistMatrix;
-pub use crate::ops::distribution::redistribute::{LocalPart, redistribute};
-pub use crate::ops::distribution::slices::{contracted_rows, even_rows, scatter_rows};
+pub use crate::ops::distribution::redistribute::{LocalPart, contracted_rows, even_rows, redistribute, scatter_rows};
 pub use crate::ops::distribution::travel::{redistribution_bytes, travel_bytes};
 pub use crate::ops::product::clock::{RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
 pub use crate::ops::product::plan::{NodePlan, TeamPlan};
