@@ -87,6 +87,16 @@
 //! [`Cholesky::solution_digits`] and similar methods estimate how many digits of a result are correct, and
 //! [`Cholesky::certify`] proves a number of correct digits.
 //!
+//! # Debug builds
+//!
+//! Without optimisation the verbs run about a hundred times slower. A crate that depends on this one has them optimised
+//! in its debug builds, too, by these lines of its `Cargo.toml`:
+//!
+//! ```toml
+//! [profile.dev.package."*"]
+//! opt-level = 3
+//! ```
+//!
 //! # Features
 //!
 //! `blas`: a kernel on OpenBLAS. `mpi`: ranks that are processes under MPI. `cuda`: NVIDIA GPUs, found at run time.
