@@ -43,7 +43,7 @@ packages:
 
 build: packages
 	@test -e $(SUNZI) || echo "The first build takes about four minutes on two processors, and 1 GB of disk."
-	$(CARGO) build --release
+	$(CARGO) build --release -p sunzi-cli
 
 demo: build
 	$(SUNZI) demo

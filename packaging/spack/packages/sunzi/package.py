@@ -24,7 +24,6 @@ class Sunzi(CargoPackage):
     variant("mpi", default=True, description="Ranks that are processes under MPI")
     variant("blas", default=False, description="A kernel on OpenBLAS")
     variant("cuda", default=False, description="NVIDIA GPUs, found at run time")
-    variant("laboratory", default=False, description="The commands bench, gpu-check and simulate")
 
     depends_on("c", type="build")
     depends_on("rust@1.89:", type="build")
@@ -38,7 +37,7 @@ class Sunzi(CargoPackage):
 
     @property
     def build_args(self):
-        chosen = [name for name in ("mpi", "blas", "cuda", "laboratory") if f"+{name}" in self.spec]
+        chosen = [name for name in ("mpi", "blas", "cuda") if f"+{name}" in self.spec]
         return ["--features", ",".join(chosen)] if chosen else []
 
     def setup_build_environment(self, env):
