@@ -185,7 +185,7 @@ mod tests {
     fn every_wrong_field_has_its_message() {
         let cases: [(usize, &[u8], &str); 10] = [
             (0, b"\x89snz", "magic bytes"),
-            (8, &[2], "format version 2 is not known"),
+            (8, &[2], "format version 2 is not supported"),
             (12, &[1, 2, 3, 4], "big-endian"),
             (12, &[9], "unknown header fields: mark 01020309"),
             (36, &[7], "layout 7"),

@@ -121,7 +121,7 @@ mod tests {
         for damaged in [&b"{"[..], b"", &text.as_bytes()[..text.len() / 2], b"\0\0\0\0"] {
             let refused = identity().compare(damaged, path).unwrap_err();
             assert!(matches!(refused, Error::Format { .. }), "{refused}");
-            assert!(refused.to_string().ends_with("remove the directory, or name a new one"), "{refused}");
+            assert!(refused.to_string().ends_with("remove the directory, or choose another"), "{refused}");
         }
     }
 }

@@ -215,7 +215,7 @@ mod tests {
     fn too_few_dimensions_are_refused() {
         let (gram, image, _) = problem(2, 1);
         let error = rayleigh_ritz(&gram, &image, &RitzOptions { count: 3, old: 0..0 }).unwrap_err();
-        assert_eq!(error.to_string(), "3 vectors span 2 dimensions, and 3 are wanted");
+        assert_eq!(error.to_string(), "3 vectors are requested, but 3 vectors span only 2 dimensions");
         let empty = SmallMatrix::zeros(0, 0);
         assert_eq!(rayleigh_ritz(&empty, &empty, &RitzOptions { count: 0, old: 0..0 }).unwrap().dimension, 0);
     }

@@ -66,7 +66,7 @@ fn a_damaged_header_or_a_cut_file_is_reported_when_the_directory_is_opened() {
     let cases = [
         (flipped, "the checksum of its header is"),
         (file[..file.len() - 4096].to_vec(), "it has 16384 bytes instead of 20480"),
-        (file[..100].to_vec(), "its header 4096"),
+        (file[..100].to_vec(), "its header states 4096"),
         (Vec::new(), "its header ends too early"),
         (b"text of somebody else's, long enough for a header".to_vec(), "not a file of a group"),
         (renamed, "it has 20479 bytes instead of 20480"),
