@@ -1,11 +1,11 @@
 //! The tiles of a factorisation that have no room in memory: entries in the file of the matrix, finished tiles in a
-//! storage directory. Reads and writes begun here are answered by events.
+//! storage directory. Reads and writes begun here are answered by events. Tiles enter and leave slots of the memory.
 //!
 //! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once:
 //! a writer waits for a free one, a read waits in the queue. Does not know: the contents of tiles.
 
 use crate::context::DiskProgress;
-use crate::drive::DiskEvent;
+use crate::drive::{DiskEvent, DiskTiles};
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
 use crate::math::pivot::RowWeight;
@@ -21,7 +21,7 @@ use crate::store::IoBuffer;
 use crate::tile::{TileId, TileMap};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The guarded data is valid even if a holder panicked.
@@ -96,6 +96,8 @@ pub(crate) struct TileFile {
     pub shape: LevelShape,
     file: Arc<MatrixFile>,
     tiling: TileMap,
+    /// The slots of the tiles in memory.
+    slots: Slots,
     /// Words in which each tile travels.
     payload_words: Box<dyn Fn(TileId) -> usize + Send + Sync>,
     /// Tiles that were finished before this run.
@@ -180,6 +182,7 @@ impl TileFile {
             shape: plan.shape,
             file,
             tiling: plan.tiling,
+            slots: Slots::new(plan.tiling.tile_rows(), plan.shape.room_tiles),
             payload_words: Box::new(payload_words),
             published: Mutex::new(before.clone()),
             before,
@@ -210,8 +213,14 @@ impl TileFile {
         lock(&self.published).contains(&tile)
     }
 
-    /// Begins to read a tile, or lets it wait for a buffer.
-    pub fn fetch(&self, tile: TileId) -> Result<()> {
+    /// The slot of a tile that has one.
+    pub fn slot(&self, tile: TileId) -> usize {
+        self.slots.of(tile)
+    }
+
+    /// Finds a slot for a tile and begins to read it, or lets it wait for a buffer.
+    fn fetch(&self, tile: TileId) -> Result<()> {
+        self.slots.take(tile);
         let mut reads = lock(&self.reads);
         match reads.free.pop() {
             Some(buffer) => {
@@ -271,7 +280,7 @@ impl TileFile {
     }
 
     /// Takes back a buffer for reads: the next tile in the queue gets it.
-    pub fn give_back(&self, buffer: IoBuffer) -> Result<()> {
+    fn give_back(&self, buffer: IoBuffer) -> Result<()> {
         let mut reads = lock(&self.reads);
         match reads.waiting.pop_front() {
             Some(tile) => {
@@ -322,7 +331,7 @@ impl TileFile {
     }
 
     /// The run that has finished these tiles has failed: another one may wait for the buffer.
-    pub fn abandon(&self, encoded: &mut Encoded) {
+    fn abandon(&self, encoded: &mut Encoded) {
         if let Some((buffer, _)) = encoded.0.take() {
             lock(&self.writes).free.push(buffer);
             self.written.notify_one();
@@ -330,24 +339,24 @@ impl TileFile {
     }
 
     /// Begins to write finished tiles, which lie one after another in a buffer.
-    pub fn publish(&self, tiles: Vec<TileId>, buffer: IoBuffer) -> Result<()> {
+    fn publish(&self, tiles: Vec<TileId>, buffer: IoBuffer) -> Result<()> {
         self.begin_write(tiles, buffer, TileAccess::Write)
     }
 
     /// Most tiles that come from other ranks at a time, and most that are on their way to others.
-    pub fn transfers(&self) -> (usize, usize) {
+    fn transfers(&self) -> (usize, usize) {
         (self.transfers, self.transfers)
     }
 
     /// Begins to write a tile that came from another rank.
-    pub fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
+    fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
         let mut buffer = lock(&self.keeps).pop().expect("no more come than there are buffers");
         buffer.words_mut()[..words.len()].copy_from_slice(words);
         self.begin_write(vec![tile], buffer, TileAccess::Keep)
     }
 
     /// Begins to read a tile that other ranks get.
-    pub fn fetch_to_send(&self, tile: TileId) -> Result<()> {
+    fn fetch_to_send(&self, tile: TileId) -> Result<()> {
         let buffer = lock(&self.sends).pop().expect("no more are read than there are buffers");
         let (objects, tag, priority) =
             (vec![object_name(tile)], tag(tile, TileAccess::ReadToSend), Priority::default());
@@ -370,7 +379,7 @@ impl TileFile {
 
     /// Waits for the next event of the disk; `None` after [`TileFile::close`].
     /// While nothing happens, `quiet` is called every second; its error is an event.
-    pub fn next_event(&self, quiet: impl Fn() -> Result<()>) -> Option<DiskEvent> {
+    fn next_event(&self, quiet: impl Fn() -> Result<()>) -> Option<DiskEvent> {
         let Completion { tag, result, buffer, .. } = match self.objects.answers.wait(quiet) {
             Ok(answer) => answer?,
             Err(error) => return Some(DiskEvent::Failed(error)),
@@ -440,7 +449,7 @@ impl TileFile {
     }
 
     /// Ends the events.
-    pub fn close(&self) {
+    fn close(&self) {
         self.objects.answers.close();
         lock(&self.writes).closed = true;
         self.written.notify_all();
@@ -459,5 +468,126 @@ impl TileFile {
     /// The tile leaves.
     pub fn forget_weights(&self, tile: TileId) {
         lock(&self.weights).remove(&tile);
+    }
+}
+
+/// The number of a tile of the lower triangle among all of them, row by row.
+fn number(tile: TileId) -> usize {
+    tile.row * (tile.row + 1) / 2 + tile.col
+}
+
+/// The slots of a memory, and the tiles in them.
+struct Slots {
+    /// By [`number`].
+    of: Vec<AtomicUsize>,
+    free: Mutex<Vec<usize>>,
+}
+
+impl Slots {
+    /// `slots` free slots for the lower triangle of a matrix of `tile_rows` rows of tiles.
+    fn new(tile_rows: usize, slots: usize) -> Slots {
+        let of = (0..tile_rows * (tile_rows + 1) / 2).map(|_| AtomicUsize::new(usize::MAX)).collect();
+        Slots { of, free: Mutex::new((0..slots).collect()) }
+    }
+
+    /// The slot of a tile that has one.
+    fn of(&self, tile: TileId) -> usize {
+        self.of[number(tile)].load(Ordering::Acquire)
+    }
+
+    /// Finds a slot for a tile.
+    fn take(&self, tile: TileId) {
+        let slot = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        self.of[number(tile)].store(slot.expect("the level keeps to its limit"), Ordering::Release);
+    }
+
+    /// A tile leaves its slot.
+    fn give_back(&self, tile: TileId) {
+        let slot = self.of[number(tile)].swap(usize::MAX, Ordering::AcqRel);
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
+    }
+}
+
+/// The differences between element types out of core; `L` is the private memory of a worker.
+pub(super) trait FileTiles<L>: Sync {
+    /// The file of the tiles that have no room in memory.
+    fn tile_file(&self) -> &TileFile;
+
+    /// Converts the entries or words read for a tile to the form that tasks use, in its slot.
+    ///
+    /// # Errors
+    /// Any error that ends the factorisation.
+    fn take_in(&self, local: &mut L, tile: TileId, read: &IoBuffer) -> Result<()>;
+
+    /// The finished tiles of the run that the worker has under way.
+    fn encoded(local: &mut L) -> &mut Encoded;
+
+    /// The tile leaves its slot: the data kept in addition to its words may be dropped.
+    fn forget(&self, _tile: TileId) {}
+
+    /// Reports that no event happens.
+    ///
+    /// # Errors
+    /// [`crate::Error::Cancelled`].
+    fn wait(&self) -> Result<()>;
+}
+
+impl<L, T: FileTiles<L>> DiskTiles<L> for T {
+    fn shape(&self) -> LevelShape {
+        self.tile_file().shape
+    }
+
+    fn was_finished(&self, tile: TileId) -> bool {
+        self.tile_file().was_finished(tile)
+    }
+
+    fn fetch(&self, tile: TileId) -> Result<()> {
+        self.tile_file().fetch(tile)
+    }
+
+    fn place(&self, local: &mut L, tile: TileId, read: IoBuffer) -> Result<()> {
+        self.take_in(local, tile, &read)?;
+        self.tile_file().give_back(read)
+    }
+
+    fn encode(&self, local: &mut L) -> Result<IoBuffer> {
+        Ok(T::encoded(local).take())
+    }
+
+    fn abandon(&self, local: &mut L) {
+        self.tile_file().abandon(T::encoded(local));
+    }
+
+    fn write(&self, run: &TileRun, bytes: IoBuffer) -> Result<()> {
+        self.tile_file().publish(run.tiles().collect(), bytes)
+    }
+
+    fn drop_tile(&self, tile: TileId) {
+        self.tile_file().slots.give_back(tile);
+        self.forget(tile);
+    }
+
+    fn is_written(&self, tile: TileId) -> bool {
+        self.tile_file().is_published(tile)
+    }
+
+    fn transfers(&self) -> (usize, usize) {
+        self.tile_file().transfers()
+    }
+
+    fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
+        self.tile_file().keep(tile, words)
+    }
+
+    fn fetch_to_send(&self, tile: TileId) -> Result<()> {
+        self.tile_file().fetch_to_send(tile)
+    }
+
+    fn next_event(&self) -> Option<DiskEvent> {
+        self.tile_file().next_event(|| self.wait())
+    }
+
+    fn close(&self) {
+        self.tile_file().close();
     }
 }

@@ -8,35 +8,30 @@
 //! delivery or policy, since the updates of a tile are applied in the order of their columns. Devices sum in orders of
 //! their own.
 
-mod above_disk;
+mod cpu;
 mod devices;
-mod host;
 mod matrix;
-mod on_device;
-mod potrf;
-mod report;
-mod tasks;
 #[cfg(test)]
 mod tests;
 mod tiles;
 
-pub(crate) use above_disk::{DiskDoubles, DiskWorker};
+pub(super) use cpu::CpuTasks;
 pub use matrix::DoubleMatrix;
-pub use report::{DeviceShare, DoubleReport};
 
 use crate::comm::{Reduction, Transport, agreed};
 use crate::context::Context;
-use crate::drive::{RankPlan, TransferRoom, run_tiles};
+use crate::device::{Description, Traffic};
+use crate::drive::{RankPlan, RankReport, TransferRoom, run_tiles};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::options::setters;
 use crate::runtime::protocol::{DeliveryKind, DeviceSites, Memories, ProtocolOptions, Termination};
-use crate::runtime::{CholeskyGraph, Eviction, Policy};
+use crate::runtime::{CacheCounters, CholeskyGraph, Eviction, Policy};
 #[doc(inline)]
 pub use crate::tile::RankGrid;
-use devices::{DeviceChoices, DeviceTiles, UnderWay};
-use host::HostCopies;
+use devices::{DeviceChoices, DeviceTiles, HostCopies, UnderWay};
+use serde::Serialize;
 use std::time::Instant;
 use tiles::{DoubleTiles, DoubleWorker};
 
@@ -110,6 +105,85 @@ pub enum DeviceLayout {
     Grid,
     /// Tile column `j` belongs to device `j` modulo their number.
     Columns,
+}
+
+/// The work of one device.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceShare {
+    /// The device.
+    pub device: Description,
+    /// Tiles that its memory had room for.
+    pub room_tiles: usize,
+    /// Tasks it ran.
+    pub tasks: u64,
+    /// Bytes moved, as the device counted them.
+    pub traffic: Traffic,
+    /// Bytes moved, as its cache decided them.
+    pub cache: CacheCounters,
+    /// Bytes copied on the host from tiles of other devices.
+    pub staged_bytes: u64,
+    /// Seconds of the device's clock.
+    pub device_seconds: f64,
+    /// Most bytes that were allocated on it at any time.
+    pub peak_bytes: u64,
+}
+
+/// The plan, the times and the traffic of one factorisation; the traffic is that of this rank.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DoubleReport {
+    /// `cholesky`.
+    pub operation: &'static str,
+    /// `double`.
+    pub element: &'static str,
+    /// Rows of the matrix.
+    pub order: usize,
+    /// Rows of a tile.
+    pub tile_rows: usize,
+    /// Tile rows.
+    pub tiles: usize,
+    /// Rows and columns of ranks that own tiles.
+    pub grid: RankGrid,
+    /// Tiles of other ranks that each rank has room for.
+    pub slots: usize,
+    /// Which task ran next.
+    pub policy: Policy,
+    /// The choice of the tile that left a device's memory.
+    pub eviction: Eviction,
+    /// Streams of each device.
+    pub streams: usize,
+    /// Threads of this rank's host.
+    pub threads: usize,
+    /// Wall-clock seconds of the call.
+    pub seconds: f64,
+    /// Of these: allocation, and copies of tiles to memory that devices reach.
+    pub load_seconds: f64,
+    /// Of these, on the slowest rank: from the first task to the last message, and until the devices are done.
+    pub factor_seconds: f64,
+    /// Of these: tiles copied back where that was left for the end.
+    pub store_seconds: f64,
+    /// Seconds in which the host factored diagonal tiles for its devices, including its waits for them.
+    pub potrf_seconds: f64,
+    /// `order^3 / 3` operations over `factor_seconds`, in units of 1e9.
+    pub gflops: f64,
+    /// Tasks of this rank, its host's included.
+    pub tasks: u64,
+    /// Bytes that would go to the devices if each of their tasks uploaded its operands.
+    pub baseline_h2d_bytes: u64,
+    /// Bytes that would come back if each of their tasks downloaded its result.
+    pub baseline_d2h_bytes: u64,
+    /// Bytes to all devices.
+    pub h2d_bytes: u64,
+    /// Bytes back.
+    pub d2h_bytes: u64,
+    /// `1 - moved / baseline`, both ways together; 0 where no device works.
+    pub saved: f64,
+    /// Bytes of host memory in addition to the matrix.
+    pub host_bytes: u64,
+    /// The work of each device; the traffic counted by a device is that of all ranks that share it.
+    pub devices: Vec<DeviceShare>,
+    /// The work of this rank.
+    pub rank: RankReport,
 }
 
 /// Columns of tiles of other ranks that have room by default: one rank may be ahead of another by this number.

@@ -4,15 +4,15 @@
 //! other ranks read them, each is copied into the matrix when it is finished; otherwise all are copied at the very end,
 //! so that no error changes the matrix.
 
+use super::cpu::CpuTasks;
 use super::devices::{DeviceTiles, UnderWay};
 use super::matrix::{DoubleMatrix, DoubleWords};
-use super::tasks::CpuTasks;
 use crate::comm::mailbox::Payload;
 use crate::context::Context;
 use crate::drive::{self, HostCopy, Meter, RankTiles};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::{BadPivot, TileKernels};
-use crate::ops::factor::diagnose::{Evidence, refusal};
+use crate::ops::factor::diagnose::double_refusal;
 use crate::runtime::protocol::{Sites, TileRun};
 use crate::tile::{TileId, TileMap};
 use rug::Float;
@@ -171,7 +171,7 @@ impl<'a> DoubleTiles<'a> {
     /// The error for a pivot in a tile on the diagonal.
     fn failure(&self, tile: TileId, BadPivot { index, pivot }: BadPivot) -> Error {
         let diagonal = Float::with_val(f64::MANTISSA_DIGITS, self.diagonals[&tile.row][index]);
-        failure(self.map.row_range(tile.row).start + index, pivot, &diagonal)
+        double_refusal(self.map.row_range(tile.row).start + index, pivot, &diagonal)
     }
 }
 
@@ -228,16 +228,4 @@ impl RankTiles for DoubleTiles<'_> {
     fn advanced(&self, run: &TileRun) -> Result<()> {
         self.meter.add("factor", run.tasks_each() as u64)
     }
-}
-
-/// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry, and
-/// `diagonal` is the diagonal entry of the matrix as given.
-///
-/// The matrix was overwritten, so only its diagonal can prove anything about it.
-pub(super) fn failure(index: usize, pivot: f64, diagonal: &Float) -> Error {
-    let size = Float::with_val(f64::MANTISSA_DIGITS, diagonal.abs_ref());
-    let noise = size * (4.0 * (index + 1) as f64 * f64::EPSILON);
-    let pivot = if pivot.is_nan() { f64::NEG_INFINITY } else { pivot };
-    let evidence = Evidence::Noise { noise, precision_bits: f64::MANTISSA_DIGITS };
-    refusal(index, &Float::with_val(f64::MANTISSA_DIGITS, pivot), diagonal, &evidence)
 }
