@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
+use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileTraffic};
 use crate::kernels::{self, FactorCosts, PlaneKernel};
 use crate::math::bound::{IFMA52_CHUNK_ROWS, cholesky_modulus_bits};
 use crate::ops::distribution::matrix::check_tile_size;
@@ -106,6 +106,15 @@ fn choose_engine(
         }
     }
     Ok((own(own_kernel)?, own_kernel))
+}
+
+/// Runs an operation on these tile kernels; returns its result, and the traffic of each device that ran updates of it.
+pub(crate) fn with_traffic<R>(engine: &dyn TileEngine, operation: impl FnOnce() -> R) -> (R, Vec<TileTraffic>) {
+    let before = engine.traffic();
+    let done = operation();
+    let traffic = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
+    engine.end_operation();
+    (done, traffic)
 }
 
 /// The kernel of a solve with a given triangle of `order` rows and `working_bits` bits after the point, where it is not

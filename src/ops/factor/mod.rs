@@ -27,3 +27,10 @@ mod tile_file;
 mod tile_store;
 mod tile_work;
 pub(crate) mod together;
+
+use std::sync::PoisonError;
+
+/// The guarded data is valid even if a holder panicked; such a call ends with the panic.
+pub(crate) fn unpoisoned<G>(locked: Result<G, PoisonError<G>>) -> G {
+    locked.unwrap_or_else(PoisonError::into_inner)
+}

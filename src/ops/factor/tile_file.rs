@@ -11,6 +11,8 @@ use crate::io::{Block, MatrixFile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
 use crate::ops::disk::{Attempt, disk_progress};
+use crate::ops::factor::plan::units;
+use crate::ops::factor::unpoisoned;
 use crate::runtime::LevelShape;
 use crate::runtime::protocol::TileRun;
 use crate::storage::{
@@ -18,16 +20,11 @@ use crate::storage::{
     PublishRequest, ReadRequest, padded_bytes,
 };
 use crate::store::IoBuffer;
-use crate::tile::{TileId, TileMap};
+use crate::tile::{OwnTiles, TileId, TileMap};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-
-/// The guarded data is valid even if a holder panicked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use std::sync::{Arc, Condvar, Mutex};
 
 /// The bytes used without a read.
 fn reused([used, read]: &[AtomicU64; 2]) -> u64 {
@@ -208,9 +205,17 @@ impl TileFile {
         self.before.contains(&tile)
     }
 
+    /// Units of work on the tiles of a rank that were not finished.
+    pub fn units_left(&self, rank: usize) -> u64 {
+        let (tiling, tiles) = (&self.tiling, self.tiling.tile_rows());
+        let own = OwnTiles::new(tiling.grid, tiles, rank);
+        let left = own.in_columns(0..tiles).filter(|&tile| !self.was_finished(tile));
+        left.map(|tile| units(tiling, tile, tile.col + 1)).sum()
+    }
+
     /// Whether a tile lies in the storage.
     pub fn is_published(&self, tile: TileId) -> bool {
-        lock(&self.published).contains(&tile)
+        unpoisoned(self.published.lock()).contains(&tile)
     }
 
     /// The slot of a tile that has one.
@@ -221,7 +226,7 @@ impl TileFile {
     /// Finds a slot for a tile and begins to read it, or lets it wait for a buffer.
     fn fetch(&self, tile: TileId) -> Result<()> {
         self.slots.take(tile);
-        let mut reads = lock(&self.reads);
+        let mut reads = unpoisoned(self.reads.lock());
         match reads.free.pop() {
             Some(buffer) => {
                 drop(reads);
@@ -281,7 +286,7 @@ impl TileFile {
 
     /// Takes back a buffer for reads: the next tile in the queue gets it.
     fn give_back(&self, buffer: IoBuffer) -> Result<()> {
-        let mut reads = lock(&self.reads);
+        let mut reads = unpoisoned(self.reads.lock());
         match reads.waiting.pop_front() {
             Some(tile) => {
                 drop(reads);
@@ -299,7 +304,7 @@ impl TileFile {
     /// # Errors
     /// [`Error::Cancelled`] once the run has ended.
     fn write_buffer(&self) -> Result<IoBuffer> {
-        let mut writes = lock(&self.writes);
+        let mut writes = unpoisoned(self.writes.lock());
         loop {
             if writes.closed {
                 return Err(Error::Cancelled);
@@ -307,7 +312,7 @@ impl TileFile {
             if let Some(buffer) = writes.free.pop() {
                 return Ok(buffer);
             }
-            writes = self.written.wait(writes).unwrap_or_else(PoisonError::into_inner);
+            writes = unpoisoned(self.written.wait(writes));
         }
     }
 
@@ -333,7 +338,7 @@ impl TileFile {
     /// The run that has finished these tiles has failed: another one may wait for the buffer.
     fn abandon(&self, encoded: &mut Encoded) {
         if let Some((buffer, _)) = encoded.0.take() {
-            lock(&self.writes).free.push(buffer);
+            unpoisoned(self.writes.lock()).free.push(buffer);
             self.written.notify_one();
         }
     }
@@ -350,14 +355,14 @@ impl TileFile {
 
     /// Begins to write a tile that came from another rank.
     fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
-        let mut buffer = lock(&self.keeps).pop().expect("no more come than there are buffers");
+        let mut buffer = unpoisoned(self.keeps.lock()).pop().expect("no more come than there are buffers");
         buffer.words_mut()[..words.len()].copy_from_slice(words);
         self.begin_write(vec![tile], buffer, TileAccess::Keep)
     }
 
     /// Begins to read a tile that other ranks get.
     fn fetch_to_send(&self, tile: TileId) -> Result<()> {
-        let buffer = lock(&self.sends).pop().expect("no more are read than there are buffers");
+        let buffer = unpoisoned(self.sends.lock()).pop().expect("no more are read than there are buffers");
         let (objects, tag, priority) =
             (vec![object_name(tile)], tag(tile, TileAccess::ReadToSend), Priority::default());
         self.objects.storage.read(ReadRequest { objects, buffer, tag, priority })
@@ -373,7 +378,7 @@ impl TileFile {
         let first = tiles[0];
         let group = GroupName::new(&format!("tiles-{}-{}", first.col, first.row)).expect("a short name");
         let tag = tag(first, work);
-        lock(&self.writes).under_way.insert(tag, (tiles, buffer));
+        unpoisoned(self.writes.lock()).under_way.insert(tag, (tiles, buffer));
         self.objects.storage.publish(PublishRequest { group, objects, tag, priority: Priority::default() })
     }
 
@@ -398,7 +403,7 @@ impl TileFile {
             (Ok(()), TileAccess::Read) => DiskEvent::Read(tile, buffer),
             (Ok(()), _) => {
                 let words = Arc::new(buffer.words()[..(self.payload_words)(tile)].to_vec());
-                lock(&self.sends).push(buffer);
+                unpoisoned(self.sends.lock()).push(buffer);
                 DiskEvent::ReadToSend(tile, words)
             }
         })
@@ -406,17 +411,17 @@ impl TileFile {
 
     /// The tiles of a write that has ended; its buffer is free.
     fn has_written(&self, tag: u64, work: TileAccess, is_whole: bool) -> Vec<TileId> {
-        let mut writes = lock(&self.writes);
+        let mut writes = unpoisoned(self.writes.lock());
         let (tiles, bytes) = writes.under_way.remove(&tag).expect("it was begun");
         let buffer = Arc::into_inner(bytes);
         match work {
-            TileAccess::Keep => lock(&self.keeps).extend(buffer),
+            TileAccess::Keep => unpoisoned(self.keeps.lock()).extend(buffer),
             _ => writes.free.extend(buffer),
         }
         drop(writes);
         self.written.notify_one();
         if is_whole {
-            lock(&self.published).extend(&tiles);
+            unpoisoned(self.published.lock()).extend(&tiles);
         }
         tiles
     }
@@ -424,19 +429,19 @@ impl TileFile {
     /// Notes the damaged object, if damage ends the run.
     fn note(&self, error: &Error) {
         if let Some(object) = Attempt::damage(error) {
-            *lock(&self.damaged) = Some(object);
+            *unpoisoned(self.damaged.lock()) = Some(object);
         }
     }
 
     /// The result of an attempt that ended with `outcome`.
     pub fn attempt(self, outcome: Result<()>) -> Attempt {
-        let damaged = self.damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let damaged = unpoisoned(self.damaged.into_inner());
         Attempt { objects: self.objects, damaged, outcome }
     }
 
     /// A buffer to read into; there is one for each worker once the run has ended.
     pub fn take_read_buffer(&self) -> Option<IoBuffer> {
-        lock(&self.reads).free.pop()
+        unpoisoned(self.reads.lock()).free.pop()
     }
 
     /// Reads a finished tile into a buffer, which stays, and waits for it.
@@ -451,23 +456,23 @@ impl TileFile {
     /// Ends the events.
     fn close(&self) {
         self.objects.answers.close();
-        lock(&self.writes).closed = true;
+        unpoisoned(self.writes.lock()).closed = true;
         self.written.notify_all();
     }
 
     /// The running sums that a tile in memory has left, where it came from the storage.
     pub fn weights(&self, tile: TileId) -> Option<Vec<RowWeight>> {
-        lock(&self.weights).get(&tile).cloned()
+        unpoisoned(self.weights.lock()).get(&tile).cloned()
     }
 
     /// Keeps them while the tile is in memory.
     pub fn keep_weights(&self, tile: TileId, weights: Vec<RowWeight>) {
-        lock(&self.weights).insert(tile, weights);
+        unpoisoned(self.weights.lock()).insert(tile, weights);
     }
 
     /// The tile leaves.
     pub fn forget_weights(&self, tile: TileId) {
-        lock(&self.weights).remove(&tile);
+        unpoisoned(self.weights.lock()).remove(&tile);
     }
 }
 
@@ -497,14 +502,14 @@ impl Slots {
 
     /// Finds a slot for a tile.
     fn take(&self, tile: TileId) {
-        let slot = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let slot = unpoisoned(self.free.lock()).pop();
         self.of[number(tile)].store(slot.expect("the level keeps to its limit"), Ordering::Release);
     }
 
     /// A tile leaves its slot.
     fn give_back(&self, tile: TileId) {
         let slot = self.of[number(tile)].swap(usize::MAX, Ordering::AcqRel);
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
+        unpoisoned(self.free.lock()).push(slot);
     }
 }
 

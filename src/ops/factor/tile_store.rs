@@ -16,12 +16,13 @@ use crate::ops::factor::plan::units;
 use crate::ops::factor::spans::{TaskKind, TaskLog};
 use crate::ops::factor::tile_file::{Encoded, FileTiles, TileFile};
 use crate::ops::factor::tile_work::{ColumnOfTile, FailedRow, TileWork};
+use crate::ops::factor::unpoisoned;
 use crate::runtime::protocol::TileRun;
 use crate::store::IoBuffer;
 use crate::tile::{OwnTiles, RankGrid, TileId};
 use rustc_hash::FxHashMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Instant;
 
 /// The entries of a tile that is to be factored.
@@ -157,11 +158,6 @@ pub(crate) struct TileStore<'a, 'w> {
     meter: Meter<'a>,
 }
 
-/// The guarded data is valid even if a holder panicked; such a call ends with the panic.
-fn unpoisoned<G>(locked: std::result::Result<G, PoisonError<G>>) -> G {
-    locked.unwrap_or_else(PoisonError::into_inner)
-}
-
 impl TileOperand<'_, '_> {
     fn words(&self) -> &[u64] {
         match self {
@@ -235,12 +231,10 @@ impl<'a, 'w> TileStore<'a, 'w> {
         tile_file: TileFile,
         weights: &[RowWeight],
     ) -> TileStore<'a, 'w> {
-        let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
-        let own = OwnTiles::new(tiling.grid, tiles, rank);
+        let own = OwnTiles::new(work.tiling.grid, work.tiling.tile_rows(), rank);
         let slot_words = words.len() / tile_file.shape.room_tiles.max(1);
         let slots = words.chunks_exact_mut(slot_words.max(1)).map(|words| RwLock::new(TileWords::Own(words)));
-        let left = own.in_columns(0..tiles).filter(|&tile| !tile_file.was_finished(tile));
-        let total = left.map(|tile| units(tiling, tile, tile.col + 1)).sum();
+        let total = tile_file.units_left(rank);
         let store = TileStore::of_words(work, own, slots.collect(), weights, Meter::new(ctx, total));
         TileStore { tile_file: Some(tile_file), ..store }
     }

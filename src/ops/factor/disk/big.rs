@@ -21,6 +21,7 @@ use crate::ops::factor::tile_file::TileFile;
 use crate::ops::factor::tile_store::{TileStore, WorkerMemory};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::site::Site;
+use crate::storage::Identity;
 use crate::store::Buffer;
 use crate::tile::TileMap;
 use rug::Integer;
@@ -42,29 +43,9 @@ pub(crate) fn factor_file(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    let mut clock = Clock::new();
-    let (mut call, mut element) = open(site, matrix, storage, precision_bits, options)?;
-    // Refused before the file is read.
-    let mut plan = call.plan(&element)?;
-    let (file, tiling) = (call.file.clone(), call.tiling);
-    let working_bits = element.problem.working_bits;
-    let check = || if options.lower { Ok(()) } else { file.check_symmetric(tiling.tile_size) };
-    let (problem, checksum) = FactorProblem::of_file(site, &file, precision_bits, working_bits, check)?;
-    let scan_seconds = clock.now();
-    if !problem.is_whole() {
-        call.tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
-        plan = call.plan(&element)?;
-    }
-    element.problem = problem;
-    let identity = call.identify("cholesky", Some(precision_bits), checksum);
-    let made = call.factor(&element, &plan, &identity, factor, &mut clock)?;
-    call.report(
-        element.figures(site.ctx.tile_kernel(element.problem.working_bits).name()),
-        plan,
-        made,
-        clock,
-        scan_seconds,
-    )
+    let clock = Clock::new();
+    let (call, element) = open(site, matrix, storage, precision_bits, options)?;
+    call.run(element, factor, clock)
 }
 
 /// The plan of a factorisation by ranks. Collective.
@@ -106,11 +87,6 @@ impl BigFloats {
         let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits())?;
         let engine = ctx.tile_engine(ctx.tile_kernel(working_bits), working_bits)?;
         Ok(BigFloats { engine, problem: FactorProblem::unscaled(order, order, precision_bits, working_bits)? })
-    }
-
-    fn figures(&self, kernel: &'static str) -> ElementFigures {
-        let FactorProblem { precision_bits, working_bits, .. } = self.problem;
-        ElementFigures { element: "big", precision_bits, working_bits, kernel, primes: self.engine.primes() }
     }
 
     /// A whole tile.
@@ -168,6 +144,24 @@ impl Element for BigFloats {
             shared_bytes: diagonals + engine.table_bytes(),
             most_updates: if engine.updates_at_once() { UPDATES_AT_ONCE } else { 1 },
         }
+    }
+
+    fn scan(&mut self, call: &DiskCall<'_>) -> Result<(usize, u64)> {
+        let FactorProblem { precision_bits, working_bits, .. } = self.problem;
+        let check = || if call.options.lower { Ok(()) } else { call.file.check_symmetric(call.tiling.tile_size) };
+        let (problem, checksum) = FactorProblem::of_file(call.site, &call.file, precision_bits, working_bits, check)?;
+        self.problem = problem;
+        Ok((self.problem.order, checksum))
+    }
+
+    fn identity(&self, call: &DiskCall<'_>, checksum: u64) -> Identity {
+        call.identify("cholesky", Some(self.problem.precision_bits), checksum)
+    }
+
+    fn figures(&self, ctx: &Context) -> ElementFigures {
+        let FactorProblem { precision_bits, working_bits, .. } = self.problem;
+        let kernel = ctx.tile_kernel(working_bits).name();
+        ElementFigures { element: "big", precision_bits, working_bits, kernel, primes: self.engine.primes() }
     }
 
     fn run(
@@ -241,5 +235,15 @@ mod tests {
         std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(64).unwrap();
         let error = floats.not_positive(&file, 1, None);
         assert!(!matches!(error, Error::NotPositiveDefinite { .. }) && error.to_string().contains("A.bin"), "{error}");
+    }
+
+    #[test]
+    fn a_plan_refuses_a_matrix_that_is_not_square_like_the_call() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("A.bin");
+        write(&path, &Matrix::zeros(2, 3, 64).unwrap(), &WriteOptions::default()).unwrap();
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let refused = plan_file(Site::one_process(&ctx), &path, 64, &OutOfCoreOptions::new());
+        assert!(matches!(refused, Err(Error::NotSquare { rows: 2, cols: 3, .. })), "{refused:?}");
     }
 }

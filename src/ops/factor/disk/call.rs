@@ -78,6 +78,18 @@ pub(super) trait Element {
     /// The memory needs of tiles.
     fn needs(&self, tiling: &TileMap) -> TileNeeds;
 
+    /// Reads the matrix, which is checked: the rows that can be tried, and the checksum. Collective.
+    ///
+    /// # Errors
+    /// Those of the file; the error of an entry that has no place in the element type.
+    fn scan(&mut self, call: &DiskCall<'_>) -> Result<(usize, u64)>;
+
+    /// The values that identify a directory.
+    fn identity(&self, call: &DiskCall<'_>, checksum: u64) -> Identity;
+
+    /// Figures for the report.
+    fn figures(&self, ctx: &Context) -> ElementFigures;
+
     /// Runs until all tiles are finished or an error occurs; the inner error is one of the run. Collective.
     ///
     /// # Errors
@@ -116,7 +128,7 @@ pub(super) struct DiskCall<'a> {
 
 /// The outcome of a run.
 #[derive(Default)]
-pub(super) struct DiskFactorOutcome {
+struct DiskFactorOutcome {
     rank: RankReport,
     disk: DiskUse,
     factor_seconds: f64,
@@ -186,6 +198,24 @@ impl<'a> DiskCall<'a> {
         DiskNeeds { call: self, tiles: element.needs(&self.tiling), payload_words }.plan()
     }
 
+    /// Factors the matrix into the file `path`; `clock` runs since the call began. Collective.
+    ///
+    /// # Errors
+    /// Those of `element`; those of the directory and of the file.
+    pub fn run(mut self, mut element: impl Element, path: &Path, mut clock: Clock) -> Result<OutOfCoreReport> {
+        // Refused before the file is read.
+        let mut plan = self.plan(&element)?;
+        let (order, checksum) = element.scan(&self)?;
+        let scan_seconds = clock.now();
+        if order < self.tiling.rows {
+            self.tiling = TileMap { rows: order, cols: order, ..self.tiling };
+            plan = self.plan(&element)?;
+        }
+        let identity = element.identity(&self, checksum);
+        let made = self.factor(&element, &plan, &identity, path, &mut clock)?;
+        self.report(element.figures(self.site.ctx), plan, made, clock, scan_seconds)
+    }
+
     /// The values that identify a directory, common to all element types; an element type may append others.
     pub fn identify(&self, operation: &str, bits: Option<u32>, checksum: u64) -> Identity {
         let identity = Identity::new(operation).with("order", self.tiling.rows);
@@ -214,7 +244,7 @@ impl<'a> DiskCall<'a> {
     ///
     /// # Errors
     /// Those of `element`; those of the directory.
-    pub fn factor(
+    fn factor(
         &self,
         element: &impl Element,
         plan: &OutOfCorePlan,
@@ -277,7 +307,7 @@ impl<'a> DiskCall<'a> {
     ///
     /// # Errors
     /// [`Error::Transport`].
-    pub fn report(
+    fn report(
         &self,
         of: ElementFigures,
         plan: OutOfCorePlan,

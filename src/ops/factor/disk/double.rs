@@ -20,12 +20,14 @@ use crate::ops::factor::double::CpuTasks;
 use crate::ops::factor::plan::units;
 use crate::ops::factor::spans::{Clock, TaskKind, TaskLog};
 use crate::ops::factor::tile_file::{Encoded, FileTiles, TileFile};
+use crate::ops::factor::unpoisoned;
 use crate::runtime::protocol::TileRun;
 use crate::site::Site;
+use crate::storage::Identity;
 use crate::store::IoBuffer;
-use crate::tile::{OwnTiles, TileId, TileMap};
+use crate::tile::{TileId, TileMap};
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Bits of the significand of a double.
 const BITS: u32 = f64::MANTISSA_DIGITS;
@@ -41,24 +43,10 @@ pub(super) fn factor_doubles(
     storage: &Path,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    let mut clock = Clock::new();
+    let clock = Clock::new();
     let call = DiskCall::open::<Doubles>(site, matrix, storage, options)?;
     let instructions = agree_on_instructions(site.world())?;
-    // Refused before the file is read.
-    let plan = call.plan(&Doubles)?;
-    let checksum = site.root_finds(|| {
-        let checksum = call.file.check_heads(progress_of(site.ctx), &mut DoubleRange)?;
-        if !options.lower {
-            call.file.check_symmetric(call.tiling.tile_size)?;
-        }
-        Ok(vec![checksum])
-    })?;
-    let scan_seconds = clock.now();
-    let identity = call.identify("cholesky of doubles", None, checksum[0]).with("instructions", instructions);
-    let made = call.factor(&Doubles, &plan, &identity, factor, &mut clock)?;
-    let figures =
-        ElementFigures { element: "double", precision_bits: BITS, working_bits: BITS, kernel: instructions, primes: 0 };
-    call.report(figures, plan, made, clock, scan_seconds)
+    call.run(Doubles { instructions }, factor, clock)
 }
 
 /// The plan of a factorisation by ranks. Collective.
@@ -66,7 +54,8 @@ pub(super) fn factor_doubles(
 /// # Errors
 /// As [`super::plan_double_cholesky`].
 pub(super) fn plan_doubles(site: Site<'_>, matrix: &Path, options: &OutOfCoreOptions) -> Result<OutOfCorePlan> {
-    DiskCall::open::<Doubles>(site, matrix, Path::new(""), options)?.plan(&Doubles)
+    let element = Doubles { instructions: TileKernels::instructions() };
+    DiskCall::open::<Doubles>(site, matrix, Path::new(""), options)?.plan(&element)
 }
 
 /// Checks that all ranks use the same instructions, without which the bits would differ. Collective.
@@ -104,7 +93,10 @@ impl HeadVisitor for DoubleRange {
 }
 
 /// How doubles are factored.
-struct Doubles;
+struct Doubles {
+    /// Those of the kernels.
+    instructions: &'static str,
+}
 
 impl Element for Doubles {
     /// Kernels are as fast as on any larger one, and blocks fill a small memory better.
@@ -124,6 +116,26 @@ impl Element for Doubles {
             shared_bytes: 0,
             most_updates: 1,
         }
+    }
+
+    fn scan(&mut self, call: &DiskCall<'_>) -> Result<(usize, u64)> {
+        let checksum = call.site.root_finds(|| {
+            let checksum = call.file.check_heads(progress_of(call.site.ctx), &mut DoubleRange)?;
+            if !call.options.lower {
+                call.file.check_symmetric(call.tiling.tile_size)?;
+            }
+            Ok(vec![checksum])
+        })?;
+        Ok((call.tiling.rows, checksum[0]))
+    }
+
+    fn identity(&self, call: &DiskCall<'_>, checksum: u64) -> Identity {
+        call.identify("cholesky of doubles", None, checksum).with("instructions", self.instructions)
+    }
+
+    fn figures(&self, _ctx: &Context) -> ElementFigures {
+        let (bits, kernel) = (BITS, self.instructions);
+        ElementFigures { element: "double", precision_bits: bits, working_bits: bits, kernel, primes: 0 }
     }
 
     fn run(
@@ -199,9 +211,7 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
         tile_file: TileFile,
     ) -> DiskDoubles<'a, 'w> {
         let words = words.chunks_exact_mut(map.most_entries().max(1)).map(RwLock::new).collect();
-        let own = OwnTiles::new(map.grid, map.tile_rows(), rank);
-        let left = own.in_columns(0..map.tile_rows()).filter(|&tile| !tile_file.was_finished(tile));
-        let total = left.map(|tile| units(&map, tile, tile.col + 1)).sum();
+        let total = tile_file.units_left(rank);
         DiskDoubles { map, file, words, meter: Meter::new(ctx, total), tile_file }
     }
 
@@ -210,13 +220,12 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
         self.tile_file
     }
 
-    /// The guarded data is valid even if a holder panicked; such a call ends with the panic.
     fn write(&self, tile: TileId) -> RwLockWriteGuard<'_, &'w mut [u64]> {
-        self.words[self.tile_file.slot(tile)].write().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.words[self.tile_file.slot(tile)].write())
     }
 
     fn read(&self, tile: TileId) -> RwLockReadGuard<'_, &'w mut [u64]> {
-        self.words[self.tile_file.slot(tile)].read().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.words[self.tile_file.slot(tile)].read())
     }
 
     /// The error for a pivot in a tile on the diagonal.

@@ -5,32 +5,21 @@
 //! page-locked memory of its device, so that copies to and from that device need no other buffer. Another device copies
 //! it through a staging buffer of its own.
 
-use super::DeviceShare;
 use super::cpu::factor;
 use super::matrix::DoubleMatrix;
+use super::{DeviceShare, DoubleOptions};
 use crate::context::Context;
 use crate::device::{Allowance, Device, Element, Event, Gemm, GemmOperand, Pinned, Region, Stream, Traffic, Trsm};
 use crate::drive::{self, HostCopy, SharedStreams, TileStreams, slot_bytes};
 use crate::error::Result;
 use crate::kernels::f64::tile::{BadPivot, TileKernels};
+use crate::ops::factor::unpoisoned;
 use crate::runtime::protocol::TileRun;
-use crate::runtime::{Baseline, CholeskyGraph, Eviction, Owner, Task, TaskMoves, baseline_traffic, least_room_tiles};
+use crate::runtime::{Baseline, CholeskyGraph, Owner, Task, TaskMoves, baseline_traffic, least_room_tiles};
 use crate::tile::{RankGrid, TileId, TileMap};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Choices for the devices of a rank.
-pub(super) struct DeviceChoices {
-    /// Their grid over the tiles of the rank.
-    pub grid: RankGrid,
-    /// The choice of the tile that leaves a full memory.
-    pub eviction: Eviction,
-    /// Streams of each device.
-    pub stream_count: usize,
-    /// How many of them copy tiles whose host copy is not their own memory.
-    pub staged: usize,
-}
+use std::sync::{Arc, Mutex};
 
 /// The devices of one rank with all of its tiles.
 pub(super) struct DeviceTiles {
@@ -50,22 +39,28 @@ pub(super) struct UnderWay {
 }
 
 impl DeviceTiles {
-    /// Memory on the first devices of `ctx`, and the tiles of `a` on the host.
+    /// Memory on the first devices of `ctx`, which own the rank's tiles as `grid`, and the tiles of `a` on the host;
+    /// `staged` of the devices copy tiles whose host copy is not their own memory.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLimit`] with the least bytes that would do; [`crate::Error::OutOfMemory`];
     /// [`crate::Error::DeviceLost`].
-    pub fn open(ctx: &Context, a: &DoubleMatrix, choices: &DeviceChoices) -> Result<DeviceTiles> {
-        let &DeviceChoices { grid, eviction, stream_count, staged } = choices;
+    pub fn open(
+        ctx: &Context,
+        a: &DoubleMatrix,
+        grid: RankGrid,
+        staged: usize,
+        options: &DoubleOptions,
+    ) -> Result<DeviceTiles> {
         let devices = &ctx.devices().devices[..grid.size()];
         let (tiling, rank) = (*a.map(), a.rank());
         let before = devices.iter().map(|device| device.traffic()).collect();
         let (ranks, graph) = (tiling.grid, CholeskyGraph::of(&tiling));
         let shared = |(number, device): (usize, &Arc<dyn Device>)| {
-            let streams = streams_of(device, &tiling, &ctx.devices().allowance(number), stream_count)?;
+            let streams = streams_of(device, &tiling, &ctx.devices().allowance(number), options.streams)?;
             let owner = Owner { grid: ranks.refined(grid), number: ranks.refined_number(grid, rank, number) };
             let size = move |tile| tile_bytes(&tiling, tile) as u64;
-            let moves = TaskMoves::new(graph, owner, streams.room_tiles(), eviction, size);
+            let moves = TaskMoves::new(graph, owner, streams.room_tiles(), options.eviction, size);
             Ok(SharedStreams::new(streams, graph, moves))
         };
         let all = devices.iter().enumerate().map(shared).collect::<Result<_>>()?;
@@ -194,11 +189,6 @@ struct Staging {
     bytes: u64,
 }
 
-/// The guarded data is valid even if a holder panicked.
-fn lock(staging: &Mutex<Staging>) -> MutexGuard<'_, Staging> {
-    staging.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The host copy of a tile, and the device that owns it.
 struct OwnCopy {
     pinned: Pinned,
@@ -257,7 +247,7 @@ impl HostCopies {
 
     /// Bytes that a device copied from the host copies of others.
     pub fn staged_bytes(&self, device: usize) -> u64 {
-        self.staging.get(device).map_or(0, |staging| lock(staging).bytes)
+        self.staging.get(device).map_or(0, |staging| unpoisoned(staging.lock()).bytes)
     }
 
     /// Memory of `device` that holds a tile: its host copy, or another where another device owns it.
@@ -277,7 +267,7 @@ impl HostCopies {
     /// # Errors
     /// [`Error::DeviceLost`].
     pub fn stage(&self, device: usize, tile: &[u8]) -> Result<HostCopy> {
-        let mut staging = lock(&self.staging[device]);
+        let mut staging = unpoisoned(self.staging[device].lock());
         staging.next = (staging.next + 1) % STAGING_BUFFERS;
         staging.bytes += tile.len() as u64;
         let pinned = staging.buffers[staging.next].clone();

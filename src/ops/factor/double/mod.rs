@@ -30,7 +30,7 @@ use crate::runtime::protocol::{DeliveryKind, DeviceSites, Memories, ProtocolOpti
 use crate::runtime::{CacheCounters, CholeskyGraph, Eviction, Policy};
 #[doc(inline)]
 pub use crate::tile::RankGrid;
-use devices::{DeviceChoices, DeviceTiles, HostCopies, UnderWay};
+use devices::{DeviceTiles, HostCopies, UnderWay};
 use serde::Serialize;
 use std::time::Instant;
 use tiles::{DoubleTiles, DoubleWorker};
@@ -335,14 +335,7 @@ impl DoublePlan {
 
     /// The devices with the tiles on the host, where there are any.
     fn open(&self, ctx: &Context, a: &DoubleMatrix, options: &DoubleOptions) -> Result<Option<DeviceTiles>> {
-        let open = |grid| {
-            let (eviction, stream_count) = (options.eviction, options.streams);
-            DeviceTiles::open(
-                ctx,
-                a,
-                &DeviceChoices { grid, eviction, stream_count, staged: DoublePlan::staged(grid, self.shared) },
-            )
-        };
+        let open = |grid| DeviceTiles::open(ctx, a, grid, DoublePlan::staged(grid, self.shared), options);
         self.devices.map(open).transpose()
     }
 

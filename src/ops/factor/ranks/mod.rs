@@ -17,7 +17,7 @@ use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::distribution::travel::redistribution_bytes;
 use crate::ops::factor::diagnose::FactorFailure;
 use crate::ops::factor::entrywise::{self, RangeBits};
-use crate::ops::factor::kernel::{KernelOfTiles, check_tile_rows, engine_on_rank};
+use crate::ops::factor::kernel::{KernelOfTiles, check_tile_rows, engine_on_rank, with_traffic};
 use crate::ops::factor::node_tiles::{self, TileWindow};
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::{FactorPlan, MAXIMUM_BYTES};
@@ -274,18 +274,15 @@ impl RankFactoring<'_> {
                 return Err(error);
             }
         };
-        let before = engine.traffic();
         let entries = |tile: TileId| Ok(a.tile(tile).expect("a rank works on its own tiles").view());
         let factorisation =
             Factorisation { ctx, world, problem, plan: &plan, engine: &*engine, options, entries: &entries };
         let window = windows.as_mut().zip(plan.node.as_ref());
         let window = window.map(|([_, window], plan)| TileWindow { node: team.node(), window, plan });
-        let done = factor(&factorisation, window, a, memory, clock);
+        let (done, devices) = with_traffic(&*engine, || factor(&factorisation, window, a, memory, clock));
         if let Some(windows) = windows {
             team.keep_tile_windows(windows);
         }
-        let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
-        engine.end_operation();
         let (factor, own) = done?;
         let report =
             CholeskyReport { kernel: kernel.name(), devices, ..CholeskyReport::new(problem, &plan, &*engine, clock) };
