@@ -112,7 +112,7 @@ impl Element for Doubles {
     fn needs(&self, tiling: &TileMap) -> TileNeeds {
         TileNeeds {
             slot_words: tiling.most_entries(),
-            worker_bytes: DiskWorker::BYTES + most_entry_bytes(tiling, 1),
+            worker_bytes: TileKernels::BYTES + most_entry_bytes(tiling, 1),
             shared_bytes: 0,
             most_updates: 1,
         }
@@ -147,7 +147,11 @@ impl Element for Doubles {
         let world = call.site.world();
         let ctx = &telling_of_disk(call.site.ctx, tile_file.progress());
         let shape = tile_file.shape;
-        let worker = |worker: usize| DiskWorker::new(TaskLog::new(clock.start, worker, call.options.spans));
+        let worker = |worker: usize| DiskWorker {
+            kernels: TileKernels::new(),
+            encoded: Encoded::default(),
+            log: TaskLog::new(clock.start, worker, call.options.spans),
+        };
         let mut workers = (0..call.threads()).map(worker).collect::<Vec<_>>();
         let mut workspace = ctx.workspace();
         let words = agreed(world, workspace.operands.words(shape.room_tiles * call.tiling.most_entries()))?;
@@ -179,16 +183,6 @@ struct DiskWorker {
     encoded: Encoded,
     /// The times of its tasks.
     log: TaskLog,
-}
-
-impl DiskWorker {
-    /// Bytes that one holds.
-    const BYTES: u64 = TileKernels::BYTES;
-
-    /// One that has done nothing.
-    fn new(log: TaskLog) -> DiskWorker {
-        DiskWorker { kernels: TileKernels::new(), encoded: Encoded::default(), log }
-    }
 }
 
 /// The tiles of one rank; the ones in memory lie in slots.
