@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::factor::direct::Direct;
 use crate::ops::factor::entrywise::{self, RangeBits};
-use crate::ops::factor::kernel::engine_for;
+use crate::ops::factor::kernel::{engine_for, with_traffic};
 pub use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::plan::FactorPlan;
 pub use crate::ops::factor::plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
@@ -16,12 +16,12 @@ pub use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Ending, run};
 use crate::ops::factor::spans::Clock;
 pub use crate::ops::factor::spans::{Span, TaskKind, TaskTimes};
-use crate::ops::factor::{diagnose, reference};
+use crate::ops::factor::{diagnose, reference, unpoisoned};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use rug::Float;
 use rug::float::{Constant, prec_max};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A factor `L` with `A = L L^T`; the default value is the factor of the 0 x 0 matrix.
 #[derive(Clone, Debug, Default)]
@@ -58,20 +58,20 @@ impl KeptDoubles {
     /// Releases them before a call with a memory limit, which does not count them.
     pub fn heed_limit(&self, ctx: &Context) {
         if ctx.memory().limit_bytes().is_some() {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *unpoisoned(self.0.lock()) = None;
         }
     }
 
     /// The kept doubles, for a call in this context.
     pub fn for_call(&self, ctx: &Context) -> Option<Arc<Vec<f64>>> {
         self.heed_limit(ctx);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        unpoisoned(self.0.lock()).clone()
     }
 
     /// Keeps them, where the context has no limit.
     pub fn keep(&self, ctx: &Context, entries: &Arc<Vec<f64>>) {
         if ctx.memory().limit_bytes().is_none() {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(entries.clone());
+            *unpoisoned(self.0.lock()) = Some(entries.clone());
         }
     }
 }
@@ -279,10 +279,7 @@ impl<'a> Factoring<'a> {
             }
             plan => plan?,
         };
-        let before = engine.traffic();
-        let ending = run(ctx, input, &plan, &*engine, memory, &mut self.clock);
-        let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
-        engine.end_operation();
+        let (ending, devices) = with_traffic(&*engine, || run(ctx, input, &plan, &*engine, memory, &mut self.clock));
         match ending? {
             Ending::Factor(factor) if problem.is_whole() => {
                 let report = CholeskyReport::new(problem, &plan, &*engine, &mut self.clock);

@@ -8,10 +8,10 @@
 //! ranks".
 
 pub use crate::ops::factor::options::DistCholeskyOptions;
-pub use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 pub use crate::ops::factor::ranks::{
     DistCholesky, DistCholeskyReport, cholesky, cholesky_into, cholesky_tiles, cholesky_with, plan_cholesky,
 };
+pub use crate::ops::factor::report::{RankSummary, RanksReport};
 pub use crate::ops::solve::ranks::{
     DistSolution, LocalSolution, TrsmBits, inverse, inverse_local, log_det, pivots, plan_solve, plan_solve_local,
     plan_trsm, plan_trsm_local, solve, solve_into, solve_local, solve_with, trsm, trsm_into, trsm_local, trsm_with,

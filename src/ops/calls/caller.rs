@@ -1,5 +1,5 @@
-//! The interface that a caller of verbs over ranks implements (arrays, failures, the account of a call), and a call with
-//! the ranks that make it: steps on which they agree, and the memory limit that the ranks of a node share.
+//! The interface that a caller of verbs over ranks implements (arrays, failures, the account of a call), and a call
+//! with the ranks that make it: steps on which they agree, and the memory limit that the ranks of a node share.
 
 use super::CallOutcome;
 use super::account::CallAccount;

@@ -1,9 +1,16 @@
 //! The error of a failed factorisation: the pivot, and whether more precision might help.
 
-use crate::error::{Error, MoreBits};
-use crate::matrix::{Matrix, MatrixView};
-use crate::ops::factor::problem::FactorInput;
+use crate::comm::{Reduction, Transport, agree, agreed, broadcast_bytes};
+use crate::context::Context;
+use crate::error::{Error, MoreBits, Result};
+use crate::math::float::{FloatRef, Head};
+use crate::matrix::{Matrix, MatrixView, Uplo};
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::factor::problem::{FactorInput, FactorProblem};
+use crate::ops::factor::tile_work::FailedRow;
+use crate::tile::{TileId, TileMap};
 use rug::float::{Round, Special};
+use rug::integer::Order;
 use rug::ops::AddAssignRound;
 use rug::{Float, Integer};
 
@@ -12,7 +19,7 @@ const SHOWN_BITS: u32 = 53;
 
 /// The evidence about a row whose computed pivot is not positive.
 #[derive(Debug)]
-pub(crate) enum Evidence {
+enum Evidence {
     /// A vector `v != 0` with `v^T A v <= 0` exists: a proof for the matrix as given.
     Indefinite,
     /// Rounding at `precision_bits` bits moves the pivot by about `noise`.
@@ -26,7 +33,7 @@ pub(crate) enum Evidence {
 /// `pivot` and `diagonal` are shown. `diagonal` is also used: it must have the sign of the entry of the matrix as
 /// given, since a diagonal entry that is not positive is already a proof. The hint promises no more than `evidence`
 /// does.
-pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &Evidence) -> Error {
+fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &Evidence) -> Error {
     let more_bits = match evidence {
         Evidence::Indefinite => MoreBits::Never,
         _ if *diagonal <= 0 => MoreBits::Never,
@@ -51,6 +58,33 @@ pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &
     }
 }
 
+/// The error for a pivot of a factorisation of doubles that is not positive: rounding moves it by about `index eps` of
+/// the diagonal entry, and `diagonal` is the diagonal entry of the matrix as given.
+///
+/// The matrix was overwritten, so only its diagonal can prove anything about it.
+pub(super) fn double_refusal(index: usize, pivot: f64, diagonal: &Float) -> Error {
+    let size = Float::with_val(f64::MANTISSA_DIGITS, diagonal.abs_ref());
+    let noise = size * (4.0 * (index + 1) as f64 * f64::EPSILON);
+    let pivot = if pivot.is_nan() { f64::NEG_INFINITY } else { pivot };
+    let evidence = Evidence::Noise { noise, precision_bits: f64::MANTISSA_DIGITS };
+    refusal(index, &Float::with_val(f64::MANTISSA_DIGITS, pivot), diagonal, &evidence)
+}
+
+/// The scaled pivot of row `index` as one of the matrix.
+fn unscaled_pivot(problem: &FactorProblem, index: usize, scaled: &Integer, bits: u32) -> Float {
+    let exponent = 2 * (problem.exponents[index] - i64::from(problem.working_bits));
+    Float::with_val(bits, scaled) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+}
+
+/// The error for row `index`, given its scaled pivot, if it is known, without a look at the matrix as a whole.
+pub(super) fn unexamined(problem: &FactorProblem, index: usize, pivot: Option<&Integer>, diagonal: &Float) -> Error {
+    // Row `order` was left out from the start, for a diagonal entry or a 2 x 2 minor that is not positive.
+    let evidence = if index < problem.order { Evidence::Unexamined } else { Evidence::Indefinite };
+    let unknown = || Float::with_val(SHOWN_BITS, Special::NegZero);
+    let pivot = pivot.map_or_else(unknown, |scaled| unscaled_pivot(problem, index, scaled, SHOWN_BITS));
+    refusal(index, &pivot, diagonal, &evidence)
+}
+
 /// The error for a failure at `index` of the matrix with this lower triangle, given the factor of the rows before it
 /// and the scaled pivot, if it is known.
 ///
@@ -72,10 +106,7 @@ pub(crate) fn failure(input: FactorInput<'_>, index: usize, factor: &Matrix, piv
         y.push(sum / factor.float(i, i));
     }
     let pivot = match pivot {
-        Some(scaled) => {
-            let exponent = 2 * (problem.exponents[index] - i64::from(problem.working_bits));
-            Float::with_val(bits, scaled) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
-        }
+        Some(scaled) => unscaled_pivot(problem, index, &scaled, bits),
         // The row was rejected since the squares of its own entries reach the diagonal entry. The squares of the
         // rounded entries may stay below it; that difference is no pivot of this factorisation.
         None => {
@@ -139,9 +170,111 @@ fn quadratic_form_from_above(lower: MatrixView<'_>, v: &[Float]) -> Float {
     sum
 }
 
+// Over ranks data is gathered only here: the matrix and the rows of the factor before the failed one go to one rank,
+// which determines whether more precision might help. Where they do not fit its memory limit, the error says that this
+// is unknown.
+
+/// The rank that examines the failure.
+const ROOT: usize = 0;
+
+/// The data of a failed factorisation.
+pub(crate) struct FactorFailure<'a> {
+    pub ctx: &'a Context,
+    pub group: &'a dyn Transport,
+    pub a: &'a DistMatrix,
+    pub problem: &'a FactorProblem,
+}
+
+impl FactorFailure<'_> {
+    /// The row at which the factorisation ends, if it does; `own` where this rank met it. Collective.
+    ///
+    /// A matrix that was cut from the start ends at the cut where all rows before it are `factored`; any other failure
+    /// is a separate error.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn first(&self, own: Option<&FailedRow>, factored: bool) -> Result<Option<usize>> {
+        let mut word = [own.map_or(0, |failed| failed.index as u64 + 1)];
+        self.group.all_reduce(Reduction::Max, &mut word)?;
+        Ok(match word[0] {
+            0 => (factored && !self.problem.is_whole()).then_some(self.problem.order),
+            index => Some(index as usize - 1),
+        })
+    }
+
+    /// The error for row `index`; `store` fills tiles of the factor with the rows that were finished. Collective.
+    pub fn explain(
+        &self,
+        index: usize,
+        own: Option<FailedRow>,
+        store: impl FnOnce(&mut DistMatrix) -> Result<()>,
+    ) -> Error {
+        self.look_into(index, own, store).expect_err("the root has an error")
+    }
+
+    /// Fails with the error of the root, or with the error that kept it from the examination.
+    fn look_into(
+        &self,
+        index: usize,
+        own: Option<FailedRow>,
+        store: impl FnOnce(&mut DistMatrix) -> Result<()>,
+    ) -> Result<()> {
+        let FactorFailure { ctx, group, a, problem } = *self;
+        let pivot = self.pivot(own)?;
+        let rows = TileMap { rows: index, cols: index, triangle: Some(Uplo::Lower), ..*a.map() };
+        let gathered_bytes = Matrix::bytes_for(a.map().rows, a.map().cols, a.precision_bits())
+            + Matrix::bytes_for(index, index, problem.precision_bits);
+        let mut refused = [u64::from(group.rank() == ROOT && ctx.admit(gathered_bytes).is_err())];
+        group.all_reduce(Reduction::Max, &mut refused)?;
+        if refused[0] == 1 {
+            let diagonal = self.diagonal(index)?;
+            return agree(group, Err(unexamined(problem, index, pivot.as_ref(), &diagonal)));
+        }
+        let made = DistMatrix::zeros(rows, group.rank(), problem.precision_bits);
+        let factor = agreed(group, made.and_then(|mut made| store(&mut made).map(|()| made)))?;
+        let (whole, factor) = (a.gather(group, ROOT)?, factor.gather(group, ROOT)?);
+        let said = whole
+            .zip(factor)
+            .map(|(whole, factor)| Err(failure(FactorInput { problem, lower: whole.view() }, index, &factor, pivot)));
+        agree(group, said.unwrap_or(Ok(())))
+    }
+
+    /// The scaled pivot that some rank met, on all ranks. Collective.
+    fn pivot(&self, own: Option<FailedRow>) -> Result<Option<Integer>> {
+        let pivot = own.and_then(|failed| failed.pivot);
+        let mut holder = [pivot.as_ref().map_or(0, |_| self.group.rank() as u64 + 1)];
+        self.group.all_reduce(Reduction::Max, &mut holder)?;
+        if holder[0] == 0 {
+            return Ok(None);
+        }
+        let bytes = pivot.map_or(Vec::new(), |pivot| {
+            let sign = u8::from(pivot < 0);
+            [&[sign][..], &pivot.to_digits::<u8>(Order::Lsf)].concat()
+        });
+        let bytes = broadcast_bytes(self.group, holder[0] as usize - 1, &bytes)?;
+        let size = Integer::from_digits(&bytes[1..], Order::Lsf);
+        Ok(Some(if bytes[0] == 1 { -size } else { size }))
+    }
+
+    /// The diagonal entry of row `index`, on all ranks. Collective.
+    fn diagonal(&self, index: usize) -> Result<Float> {
+        let (map, bits) = (self.a.map(), self.a.precision_bits());
+        let number = index / map.tile_size;
+        let owner = map.owner(TileId { row: number, col: number });
+        let own = (self.group.rank() == owner).then(|| self.a.entry(index, index));
+        let words = own.map_or(Vec::new(), |entry| [&[entry.head.0][..], entry.limbs].concat());
+        let bytes = broadcast_bytes(self.group, owner, bytemuck::cast_slice(&words))?;
+        let words = bytemuck::pod_collect_to_vec::<u8, u64>(&bytes);
+        Ok(FloatRef { head: Head(words[0]), limbs: &words[1..] }.to_float(bits))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comm::local;
+    use crate::ops::factor::problem::working_bits;
+    use crate::tile::RankGrid;
 
     fn more_bits(error: &Error) -> MoreBits {
         let Error::NotPositiveDefinite { more_bits, .. } = error else { panic!("{error}") };
@@ -189,5 +322,41 @@ mod tests {
         let near: Float = Float::with_val(53, 1) >> ((1 << 29) + 5);
         let pair = [near.clone(), -near];
         assert!(quadratic_form_from_above(ones.view(), &pair).is_infinite());
+    }
+
+    /// A root that may not gather the matrix reports "unknown" where it otherwise reports that no precision helps, and
+    /// names the diagonal entry as it is.
+    #[test]
+    fn a_root_without_memory_claims_nothing_it_has_not_seen() {
+        let grid = RankGrid { rows: 2, cols: 1 };
+        let map = TileMap { tile_size: 2, grid, ..TileMap::symmetric(5, 2) };
+        let entry = |i: usize, j: usize| match (i, j) {
+            (4, 4) => -7.0,
+            (i, j) if i == j => 3.0,
+            _ => 1.0,
+        };
+        let entries = (0..25).map(|at| entry(at % 5, at / 5)).collect::<Vec<_>>();
+        let whole = Matrix::from_f64s(5, 5, 60, &entries).unwrap();
+        let problem = FactorProblem::new(whole.view(), 50, working_bits(50, 11_000).unwrap()).unwrap();
+        assert_eq!(problem.order, 4, "row 4 is left out from the start");
+        let found = |index: usize, pivot: Option<Integer>| {
+            let errors = local::run(2, |rank| {
+                let ctx = Context::builder().threads(1).memory_bytes(64).build().unwrap();
+                let a = DistMatrix::of_whole(&whole, map, rank.rank()).unwrap();
+                let failure = FactorFailure { ctx: &ctx, group: rank, a: &a, problem: &problem };
+                let own = (rank.rank() == 1).then(|| FailedRow { index, pivot: pivot.clone() });
+                failure.explain(index, own, |_| unreachable!("there is no memory for the factor"))
+            });
+            assert_eq!(errors[0].to_string(), errors[1].to_string());
+            let Error::NotPositiveDefinite { pivot, diagonal, more_bits, .. } = &errors[1] else {
+                panic!("{errors:?}")
+            };
+            (pivot.to_f64(), diagonal.to_f64(), *more_bits)
+        };
+        let unit = Integer::from(1) << (2 * problem.working_bits);
+        assert_eq!(problem.exponents[2], 1);
+        assert_eq!(found(2, Some(-unit)), (-4.0, 3.0, MoreBits::Unknown));
+        assert_eq!(found(3, None), (0.0, 3.0, MoreBits::Unknown));
+        assert_eq!(found(4, None), (0.0, -7.0, MoreBits::Never));
     }
 }

@@ -1,11 +1,13 @@
-//! The choice of the kernel of a factorisation or a triangular solve in tiles, in one process and over ranks.
+//! The choice of the kernel of a factorisation or a triangular solve in tiles, in one process and over ranks; the tiles
+//! that a factorisation in one process is cut into.
 
 use crate::context::Context;
-use crate::error::Result;
-use crate::kernels::tiles::TileEngine;
+use crate::error::{Error, Result};
+use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileTraffic};
 use crate::kernels::{self, FactorCosts, PlaneKernel};
-use crate::math::bound::cholesky_modulus_bits;
-use crate::ops::factor::tiling::tiles_for;
+use crate::math::bound::{IFMA52_CHUNK_ROWS, cholesky_modulus_bits};
+use crate::ops::distribution::matrix::check_tile_size;
+use crate::tile::TileMap;
 use std::sync::Arc;
 
 /// No kernel is chosen by its costs for fewer rows.
@@ -16,6 +18,15 @@ const LEAST_RIGHT_SIDES: usize = 400;
 
 /// Rows of the smallest tiles that costs were measured with: sums of smaller ones are reduced more often.
 pub(super) const LEAST_TILE_ROWS: usize = 96;
+
+/// Smaller tiles are not made to have several in a small matrix: they leave more of its work to whole updates.
+const LEAST_SIZED_ROWS: usize = 64;
+
+/// Smaller tiles are not made to keep threads busy.
+const LEAST_SHARED_ROWS: usize = 48;
+
+/// Most rows of a tile: sums over this many columns are exact on every kernel.
+pub(crate) const MOST_TILE_ROWS: usize = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_ROWS;
 
 /// The kernel of a factor or a solve of `order` rows with `working_bits` bits: the context's, or the `other` one where
 /// it is faster for this order.
@@ -57,8 +68,7 @@ pub(crate) fn engine_for(
     working_bits: u32,
 ) -> Result<KernelOfTiles> {
     let rows = |preferred_rows| tiles_for(order, tile_rows, preferred_rows, ctx.threads()).tile_size;
-    let other = other_engine(ctx, order, working_bits, rows)?;
-    let (engine, kernel) = other_or_own(ctx, other, working_bits, |_| ctx.tile_engine_for(working_bits, order))?;
+    let (engine, kernel) = choose_engine(ctx, order, working_bits, rows, |_| ctx.tile_engine_for(working_bits, order))?;
     ctx.settle(kernel, cholesky_modulus_bits(working_bits), (order as f64).powi(3) / 6.0);
     Ok((engine, kernel))
 }
@@ -74,35 +84,37 @@ pub(crate) fn engine_on_rank(
     working_bits: u32,
     tile_rows: impl Fn(usize) -> usize,
 ) -> Result<KernelOfTiles> {
-    let other = other_engine(ctx, order, working_bits, tile_rows)?;
-    other_or_own(ctx, other, working_bits, |kernel| ctx.tile_engine(kernel, working_bits))
+    choose_engine(ctx, order, working_bits, tile_rows, |kernel| ctx.tile_engine(kernel, working_bits))
 }
 
-/// The other kernel's tile kernels where there are some, else those that `own` makes for the context's kernel.
-fn other_or_own(
-    ctx: &Context,
-    other: Option<KernelOfTiles>,
-    working_bits: u32,
-    own: impl FnOnce(&'static dyn PlaneKernel) -> Result<Arc<dyn TileEngine>>,
-) -> Result<KernelOfTiles> {
-    let kernel = ctx.tile_kernel(working_bits);
-    other.map_or_else(|| Ok((own(kernel)?, kernel)), Ok)
-}
-
-/// The tile kernels of a factor where another kernel than the context's is faster, in tiles as high as it takes.
-fn other_engine(
+/// The tile kernels of another kernel where it is faster, in tiles as high as it takes, else those that `own` makes for
+/// the context's kernel.
+fn choose_engine(
     ctx: &Context,
     order: usize,
     working_bits: u32,
     tile_rows: impl Fn(usize) -> usize,
-) -> Result<Option<KernelOfTiles>> {
+    own: impl FnOnce(&'static dyn PlaneKernel) -> Result<Arc<dyn TileEngine>>,
+) -> Result<KernelOfTiles> {
+    let own_kernel = ctx.tile_kernel(working_bits);
     let kernel = choose_kernel(ctx, kernels::preferred_for_large_factors, order, working_bits);
     // Unneeded tables are not made, since they would stay.
-    if kernel.name() == ctx.tile_kernel(working_bits).name() || tile_rows(usize::MAX) < LEAST_TILE_ROWS {
-        return Ok(None);
+    if kernel.name() != own_kernel.name() && tile_rows(usize::MAX) >= LEAST_TILE_ROWS {
+        let engine = ctx.tile_engine(kernel, working_bits)?;
+        if tile_rows(engine.preferred_rows()) >= LEAST_TILE_ROWS {
+            return Ok((engine, kernel));
+        }
     }
-    let engine = ctx.tile_engine(kernel, working_bits)?;
-    Ok((tile_rows(engine.preferred_rows()) >= LEAST_TILE_ROWS).then_some((engine, kernel)))
+    Ok((own(own_kernel)?, own_kernel))
+}
+
+/// Runs an operation on these tile kernels; returns its result, and the traffic of each device that ran updates of it.
+pub(crate) fn with_traffic<R>(engine: &dyn TileEngine, operation: impl FnOnce() -> R) -> (R, Vec<TileTraffic>) {
+    let before = engine.traffic();
+    let done = operation();
+    let traffic = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
+    engine.end_operation();
+    (done, traffic)
 }
 
 /// The kernel of a solve with a given triangle of `order` rows and `working_bits` bits after the point, where it is not
@@ -120,6 +132,25 @@ pub(crate) fn solve_kernel(
     }
     let kernel = choose_kernel(ctx, kernels::preferred_for_large_solves, order, working_bits);
     (kernel.name() != ctx.tile_kernel(working_bits).name()).then_some(kernel)
+}
+
+/// Refuses tiles that no factor is cut into.
+pub(crate) fn check_tile_rows(tile_rows: usize) -> Result<()> {
+    check_tile_size(tile_rows)?;
+    if tile_rows > MOST_TILE_ROWS {
+        let message = format!("tiles of {tile_rows} rows: a factor has tiles of at most {MOST_TILE_ROWS}");
+        return Err(Error::InvalidArgument(message));
+    }
+    Ok(())
+}
+
+/// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes the
+/// `preferred_rows` of the kernel, or fewer where that would leave threads without work.
+pub(crate) fn tiles_for(order: usize, tile_rows: Option<usize>, preferred_rows: usize, threads: usize) -> TileMap {
+    let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
+    let by_size = (order / 5).max(LEAST_SIZED_ROWS);
+    let wanted = tile_rows.unwrap_or_else(|| preferred_rows.min(by_threads).min(by_size));
+    TileMap::symmetric(order, wanted.clamp(1, MOST_TILE_ROWS).next_multiple_of(PANEL_ROWS))
 }
 
 #[cfg(test)]

@@ -83,9 +83,10 @@ impl EntryGroup {
         }
     }
 
-    /// Reads 8 entries: magnitudes of as many limbs as `bits` take each, and a sign bit each.
+    /// Reads 8 entries of a tile: magnitudes of as many limbs as `bits` take each, and a sign bit each.
     #[inline]
-    fn read(self, words: &[u64], magnitudes: &mut [u64]) -> u8 {
+    fn read(self, shape: TileShape, payload: &[u64], at: PanelColumn, magnitudes: &mut [u64]) -> u8 {
+        let words = &payload[group_index(shape, at.panel, at.col) * self.words()..][..self.words()];
         let (whole, tops) = words.split_at(PANEL_ROWS * self.whole_limbs());
         let (count, (sign_limb, sign_bit)) = (self.whole_limbs(), self.sign());
         let mut signs = 0;
@@ -168,9 +169,7 @@ impl TileWork<'_> {
         scratch: &mut [u64],
     ) -> Option<Box<dyn DiagonalData>> {
         let (shape, group) = (self.shape(tile), EntryGroup::new(self.working_bits));
-        let mut read = |PanelColumn { panel, col }: PanelColumn, magnitudes: &mut [u64]| {
-            group.read(&payload[group_index(shape, panel, col) * group.words()..][..group.words()], magnitudes)
-        };
+        let mut read = |at: PanelColumn, magnitudes: &mut [u64]| group.read(shape, payload, at, magnitudes);
         let integers = FinishedEntries { limbs: group.limbs(), source: &mut read };
         self.engine.load_integers(shape, integers, words, scratch);
         shape.diagonal.then(|| {
@@ -194,12 +193,11 @@ impl TileWork<'_> {
         precision_bits: u32,
     ) -> Result<()> {
         let (shape, group) = (self.shape(tile), EntryGroup::new(self.working_bits));
-        let mut entries = |PanelColumn { panel, col }: PanelColumn, magnitudes: &mut [u64]| {
-            group.read(&payload[group_index(shape, panel, col) * group.words()..][..group.words()], magnitudes)
-        };
+        let mut entries = |at: PanelColumn, magnitudes: &mut [u64]| group.read(shape, payload, at, magnitudes);
         let form = EntryForm::Limbs(group.limbs());
         let mut scratch = vec![0; rounding_words(form, precision_bits)];
-        let columns = heads.chunks_exact_mut(shape.rows).zip(limbs.chunks_exact_mut(limbs_of(shape, precision_bits)));
+        let column_limbs = shape.rows * limbs_for(precision_bits);
+        let columns = heads.chunks_exact_mut(shape.rows).zip(limbs.chunks_exact_mut(column_limbs));
         for (col, (heads, limbs)) in columns.enumerate().take(shape.cols) {
             let column = ColumnOfTile { col, heads, limbs, precision_bits };
             self.round_column(tile, form, &mut entries, column, &mut scratch)?;
@@ -212,17 +210,11 @@ impl TileWork<'_> {
         let group = EntryGroup::new(self.working_bits);
         let mut magnitudes = vec![0; PANEL_ROWS * group.limbs()];
         let pivot = |col: usize| {
-            let at = group_index(shape, col / PANEL_ROWS, col) * group.words();
-            group.read(&payload[at..][..group.words()], &mut magnitudes);
+            group.read(shape, payload, PanelColumn { panel: col / PANEL_ROWS, col }, &mut magnitudes);
             Integer::from_digits(&magnitudes[col % PANEL_ROWS * group.limbs()..][..group.limbs()], Order::Lsf)
         };
         (0..shape.cols).map(pivot).collect()
     }
-}
-
-/// Limbs of a column of a rounded tile.
-fn limbs_of(shape: TileShape, precision_bits: u32) -> usize {
-    shape.rows * limbs_for(precision_bits)
 }
 
 /// Panel and column of each group of a payload.

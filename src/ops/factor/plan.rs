@@ -9,12 +9,12 @@ use crate::kernels::tiles::{TileEngine, TileTraffic};
 use crate::matrix::Matrix;
 use crate::ops::factor::direct::{self, Direct};
 use crate::ops::factor::entrywise::{self, RangeBits};
-use crate::ops::factor::kernel::engine_for;
+use crate::ops::factor::kernel::{engine_for, tiles_for};
 use crate::ops::factor::node_tiles::NodeTilePlan;
 use crate::ops::factor::options::{CholeskyOptions, DistCholeskyOptions};
 use crate::ops::factor::problem::working_bits;
 use crate::ops::factor::spans::Span;
-use crate::ops::factor::tiling::{shape_of, tiles_for};
+use crate::ops::factor::tile_work::shape_of;
 use crate::ops::product::problem::Accuracy;
 use crate::plan::overhead;
 use crate::runtime::protocol::{Memories, ProtocolOptions};
@@ -274,12 +274,8 @@ pub fn plan_cholesky(
     precision_bits: u32,
     options: &CholeskyOptions,
 ) -> Result<CholeskyPlan> {
-    let (range_bits, check_bytes) = match options.accuracy {
-        Accuracy::Norm => (0, 0),
-        Accuracy::Entrywise => {
-            (RangeBits::first(order, precision_bits, options.range_bits).bits, entrywise::check_bytes(order))
-        }
-    };
+    let range = RangeBits::for_accuracy(options.accuracy, order, precision_bits, options.range_bits);
+    let (range_bits, check_bytes) = range.map_or((0, 0), |range| (range.bits, entrywise::check_bytes(order)));
     let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits())? + range_bits;
     let planned = CholeskyPlan {
         operation: "cholesky",

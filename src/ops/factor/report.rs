@@ -1,13 +1,18 @@
-//! The report of a factorisation: its plan, times of the tasks, memory.
+//! The report of a factorisation: its plan, times of the tasks, memory, and the ranks that shared it.
 
+use crate::comm::Transport;
+use crate::drive::RankReport;
+use crate::error::Result;
 use crate::kernels::tiles::{TileEngine, TileTraffic};
 use crate::ops::factor::direct;
 use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::plan::FactorPlan;
 use crate::ops::factor::problem::FactorProblem;
-use crate::ops::factor::rank_report::RanksReport;
 use crate::ops::factor::spans::{Clock, Span, TaskTimes};
 use crate::ops::product::problem::Accuracy;
+use crate::runtime::Policy;
+use crate::runtime::protocol::{DeliveryKind, Termination};
+use crate::tile::RankGrid;
 use serde::Serialize;
 
 /// The plan and the timings of one factorisation; the same on all ranks, except for the kernel, the devices and the
@@ -75,22 +80,24 @@ impl CholeskyReport {
         }
     }
 
-    /// The report of a factorisation on limbs, by norms.
-    pub(crate) fn direct(problem: &FactorProblem, planned_bytes: u64, seconds: f64) -> CholeskyReport {
+    /// What the reports of all factorisations by norms have.
+    fn by_norms(problem: &FactorProblem, planned_bytes: u64, seconds: f64) -> CholeskyReport {
         CholeskyReport {
             operation: "cholesky",
             order: problem.rows,
             precision_bits: problem.precision_bits,
             working_bits: problem.working_bits,
             accuracy: Accuracy::Norm,
-            threads: 1,
-            kernel: direct::NAME,
-            tile_rows: problem.rows,
-            tiles: 1,
             seconds,
             planned_bytes,
             ..CholeskyReport::default()
         }
+    }
+
+    /// The report of a factorisation on limbs, by norms.
+    pub(crate) fn direct(problem: &FactorProblem, planned_bytes: u64, seconds: f64) -> CholeskyReport {
+        let report = CholeskyReport::by_norms(problem, planned_bytes, seconds);
+        CholeskyReport { threads: 1, kernel: direct::NAME, tile_rows: problem.rows, tiles: 1, ..report }
     }
 
     /// The report of one rank, or of one process, on a factorisation by norms.
@@ -101,20 +108,146 @@ impl CholeskyReport {
         clock: &mut Clock,
     ) -> CholeskyReport {
         CholeskyReport {
-            operation: "cholesky",
-            order: problem.rows,
-            precision_bits: problem.precision_bits,
-            working_bits: problem.working_bits,
-            accuracy: Accuracy::Norm,
             threads: plan.threads,
             primes: engine.primes(),
             tile_rows: plan.tiling.tile_size,
             tiles: plan.tiling.tile_rows(),
-            seconds: clock.now(),
             tasks: clock.times,
-            planned_bytes: plan.bytes,
             spans: std::mem::take(&mut clock.spans),
-            ..CholeskyReport::default()
+            ..CholeskyReport::by_norms(problem, plan.bytes, clock.now())
         }
+    }
+}
+
+/// The work of one rank, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RankSummary {
+    /// Tasks on its tiles.
+    pub tasks: u64,
+    /// Seconds that its workers computed, summed over the workers.
+    pub busy_seconds: f64,
+    /// Seconds that its workers waited, summed over the workers.
+    pub wait_seconds: f64,
+    /// Messages that it sent, including tiles.
+    pub messages: u64,
+    /// Part of these messages: those used only for termination.
+    pub termination_messages: u64,
+    /// Requests that it forwarded to another rank.
+    pub forwards: u64,
+    /// The largest number of times that it sent one of its own tiles.
+    pub most_sends: u64,
+    /// Longest chain of transfers from the owner of a tile to this rank.
+    pub depth: u64,
+    /// Bytes of tiles that it sent.
+    pub sent_bytes: u64,
+    /// Bytes of tiles that it received.
+    pub received_bytes: u64,
+    /// The largest number of slots for tiles of other ranks that it used.
+    pub peak_slots: u64,
+    /// The largest number of bytes of buffers for tiles of other ranks.
+    pub peak_buffer_bytes: u64,
+    /// The largest number of bytes of own tiles that waited to be sent.
+    pub peak_packed_bytes: u64,
+}
+
+/// Words in which a summary travels.
+const WORDS: usize = 13;
+
+impl RankSummary {
+    /// All counts, in the order in which they travel after the seconds.
+    fn counts(&mut self) -> [&mut u64; WORDS - 2] {
+        [
+            &mut self.tasks,
+            &mut self.messages,
+            &mut self.termination_messages,
+            &mut self.forwards,
+            &mut self.most_sends,
+            &mut self.depth,
+            &mut self.sent_bytes,
+            &mut self.received_bytes,
+            &mut self.peak_slots,
+            &mut self.peak_buffer_bytes,
+            &mut self.peak_packed_bytes,
+        ]
+    }
+
+    fn to_words(mut self) -> [u64; WORDS] {
+        let mut words = [self.busy_seconds.to_bits(); WORDS];
+        words[1] = self.wait_seconds.to_bits();
+        words[2..].copy_from_slice(&self.counts().map(|count| *count));
+        words
+    }
+
+    fn from_words(words: [u64; WORDS]) -> RankSummary {
+        let [busy_seconds, wait_seconds] = [words[0], words[1]].map(f64::from_bits);
+        let mut summary = RankSummary { busy_seconds, wait_seconds, ..RankSummary::default() };
+        summary.counts().into_iter().zip(&words[2..]).for_each(|(count, word)| *count = *word);
+        summary
+    }
+
+    fn of(report: &RankReport) -> RankSummary {
+        let counters = &report.counters;
+        RankSummary {
+            tasks: counters.tasks,
+            busy_seconds: report.busy_seconds(),
+            wait_seconds: report.wait_seconds(),
+            messages: counters.notices + counters.requests + counters.forwards + counters.tiles + counters.finished,
+            termination_messages: counters.finished,
+            forwards: counters.forwards,
+            most_sends: counters.most_sends.into(),
+            depth: counters.depth.into(),
+            sent_bytes: report.sent_bytes,
+            received_bytes: report.received_bytes,
+            peak_slots: counters.peak_slots,
+            peak_buffer_bytes: report.peak_buffer_bytes,
+            peak_packed_bytes: report.peak_packed_bytes,
+        }
+    }
+
+    /// The summaries of all ranks, in their order. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    pub(crate) fn gather(world: &dyn Transport, own: &RankReport) -> Result<Vec<RankSummary>> {
+        let mut all = vec![[0; WORDS]; world.size()];
+        world.all_gather(&RankSummary::of(own).to_words(), all.as_flattened_mut())?;
+        Ok(all.into_iter().map(RankSummary::from_words).collect())
+    }
+}
+
+/// The division of a factorisation between ranks; the same on all of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RanksReport {
+    /// Rows and columns of the grid of ranks that own tiles.
+    pub grid: RankGrid,
+    /// All ranks.
+    pub ranks: usize,
+    /// The algorithm that sent tiles to ranks.
+    pub delivery: DeliveryKind,
+    /// How ranks ended.
+    pub termination: Termination,
+    /// The order of ready tasks.
+    pub policy: Policy,
+    /// Tiles of other ranks that each rank could hold; 0 if no tile was sent.
+    pub slots: usize,
+    /// Whether the ranks of a node kept their tiles in one shared window, in which they read each other's tiles; on one
+    /// node no tile was sent then. The system clears the window's pages when it is opened; the window is kept for the
+    /// next call, until [`crate::distributed::Team::release`] or a call under a memory limit. Source:
+    /// docs/decisions/083-finished-tiles-in-a-window.md.
+    pub shared_tiles: bool,
+    /// The work of each rank.
+    pub per_rank: Vec<RankSummary>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_come_back_from_words() {
+        let words = std::array::from_fn(|at| (at as u64 + 1) << 50 | 7);
+        assert_eq!(RankSummary::from_words(words).to_words(), words);
     }
 }

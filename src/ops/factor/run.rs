@@ -11,8 +11,7 @@ use crate::ops::factor::node_tiles::{NodeTiles, TileWindow};
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::FactorPlan;
 use crate::ops::factor::problem::{FactorInput, FactorProblem};
-use crate::ops::factor::spans::{Clock, TaskLog};
-use crate::ops::factor::tile_file::Encoded;
+use crate::ops::factor::spans::Clock;
 use crate::ops::factor::tile_store::{TileMemory, TileStore, TileViews, WorkerMemory};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::tile::TileId;
@@ -64,17 +63,8 @@ impl Factorisation<'_> {
         let workspace = &mut *workspace;
         workspace.trim(ctx.memory(), &plan.needs());
         workspace.reserve_workers(plan.threads);
-        let scratch = workspace.workers[..plan.threads].iter_mut().map(|space| space.scratch.words(plan.scratch_words));
-        let log = |worker| TaskLog::new(clock.start, worker, world.size() == 1);
-        let locals = scratch.enumerate().map(|(worker, words)| {
-            words.map(|scratch| WorkerMemory {
-                scratch,
-                whole_tile: &mut [],
-                encoded: Encoded::default(),
-                log: log(worker),
-            })
-        });
-        let locals = locals.collect::<Result<Vec<_>>>();
+        let (spaces, spans) = (&mut workspace.workers[..plan.threads], world.size() == 1);
+        let locals = WorkerMemory::of_workers(spaces, plan.scratch_words, 0, clock.start, spans);
         let words = workspace.operands.words(plan.private_words() + plan.slot_words());
         let both = locals.and_then(|locals| words.map(|words| (locals, words)));
         let (mut locals, words) = agreed(world, both)?;

@@ -1,16 +1,18 @@
 //! The tiles of a factorisation that do not fit in memory: entries in the file of the matrix, finished tiles in a
-//! storage directory. Reads and writes begun here are answered by events.
+//! storage directory. Reads and writes begun here are answered by events. Tiles enter and leave slots of the memory.
 //!
 //! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once:
 //! a writer waits for a free one, a read waits in the queue. Independent of: the contents of tiles.
 
 use crate::context::DiskProgress;
-use crate::drive::DiskEvent;
+use crate::drive::{DiskEvent, DiskTiles};
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
 use crate::ops::disk::{Attempt, disk_progress};
+use crate::ops::factor::plan::units;
+use crate::ops::factor::unpoisoned;
 use crate::runtime::LevelShape;
 use crate::runtime::protocol::TileRun;
 use crate::storage::{
@@ -18,16 +20,11 @@ use crate::storage::{
     PublishRequest, ReadRequest, padded_bytes,
 };
 use crate::store::IoBuffer;
-use crate::tile::{TileId, TileMap};
+use crate::tile::{OwnTiles, TileId, TileMap};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-
-/// The guarded data is valid even if a holder panicked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
 /// The bytes used without a read.
 fn reused([used, read]: &[AtomicU64; 2]) -> u64 {
@@ -96,6 +93,8 @@ pub(crate) struct TileFile {
     pub shape: LevelShape,
     file: Arc<MatrixFile>,
     tiling: TileMap,
+    /// The slots of the tiles in memory.
+    slots: Slots,
     /// Words in which each tile travels.
     payload_words: Box<dyn Fn(TileId) -> usize + Send + Sync>,
     /// Tiles that were finished before this run.
@@ -180,6 +179,7 @@ impl TileFile {
             shape: plan.shape,
             file,
             tiling: plan.tiling,
+            slots: Slots::new(plan.tiling.tile_rows(), plan.shape.room_tiles),
             payload_words: Box::new(payload_words),
             published: Mutex::new(before.clone()),
             before,
@@ -205,14 +205,28 @@ impl TileFile {
         self.before.contains(&tile)
     }
 
-    /// Whether a tile lies in the storage.
-    pub fn is_published(&self, tile: TileId) -> bool {
-        lock(&self.published).contains(&tile)
+    /// Units of work on the tiles of a rank that were not finished.
+    pub fn units_left(&self, rank: usize) -> u64 {
+        let (tiling, tiles) = (&self.tiling, self.tiling.tile_rows());
+        let own = OwnTiles::new(tiling.grid, tiles, rank);
+        let left = own.in_columns(0..tiles).filter(|&tile| !self.was_finished(tile));
+        left.map(|tile| units(tiling, tile, tile.col + 1)).sum()
     }
 
-    /// Begins to read a tile, or lets it wait for a buffer.
-    pub fn fetch(&self, tile: TileId) -> Result<()> {
-        let mut reads = lock(&self.reads);
+    /// Whether a tile lies in the storage.
+    pub fn is_published(&self, tile: TileId) -> bool {
+        unpoisoned(self.published.lock()).contains(&tile)
+    }
+
+    /// The slot of a tile that has one.
+    pub fn slot(&self, tile: TileId) -> usize {
+        self.slots.of(tile)
+    }
+
+    /// Finds a slot for a tile and begins to read it, or lets it wait for a buffer.
+    fn fetch(&self, tile: TileId) -> Result<()> {
+        self.slots.take(tile);
+        let mut reads = unpoisoned(self.reads.lock());
         match reads.free.pop() {
             Some(buffer) => {
                 drop(reads);
@@ -271,8 +285,8 @@ impl TileFile {
     }
 
     /// Takes back a buffer for reads: the next tile in the queue gets it.
-    pub fn give_back(&self, buffer: IoBuffer) -> Result<()> {
-        let mut reads = lock(&self.reads);
+    fn give_back(&self, buffer: IoBuffer) -> Result<()> {
+        let mut reads = unpoisoned(self.reads.lock());
         match reads.waiting.pop_front() {
             Some(tile) => {
                 drop(reads);
@@ -290,7 +304,7 @@ impl TileFile {
     /// # Errors
     /// [`Error::Cancelled`] once the run has ended.
     fn write_buffer(&self) -> Result<IoBuffer> {
-        let mut writes = lock(&self.writes);
+        let mut writes = unpoisoned(self.writes.lock());
         loop {
             if writes.closed {
                 return Err(Error::Cancelled);
@@ -298,7 +312,7 @@ impl TileFile {
             if let Some(buffer) = writes.free.pop() {
                 return Ok(buffer);
             }
-            writes = self.written.wait(writes).unwrap_or_else(PoisonError::into_inner);
+            writes = unpoisoned(self.written.wait(writes));
         }
     }
 
@@ -322,33 +336,33 @@ impl TileFile {
     }
 
     /// The run that has finished these tiles has failed: another one may wait for the buffer.
-    pub fn abandon(&self, encoded: &mut Encoded) {
+    fn abandon(&self, encoded: &mut Encoded) {
         if let Some((buffer, _)) = encoded.0.take() {
-            lock(&self.writes).free.push(buffer);
+            unpoisoned(self.writes.lock()).free.push(buffer);
             self.written.notify_one();
         }
     }
 
     /// Begins to write finished tiles, which lie one after another in a buffer.
-    pub fn publish(&self, tiles: Vec<TileId>, buffer: IoBuffer) -> Result<()> {
+    fn publish(&self, tiles: Vec<TileId>, buffer: IoBuffer) -> Result<()> {
         self.begin_write(tiles, buffer, TileAccess::Write)
     }
 
     /// The largest numbers of tiles that are received from other ranks at a time, and that are in transit to others.
-    pub fn transfers(&self) -> (usize, usize) {
+    fn transfers(&self) -> (usize, usize) {
         (self.transfers, self.transfers)
     }
 
     /// Begins to write a tile that came from another rank.
-    pub fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
-        let mut buffer = lock(&self.keeps).pop().expect("no more come than there are buffers");
+    fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
+        let mut buffer = unpoisoned(self.keeps.lock()).pop().expect("no more come than there are buffers");
         buffer.words_mut()[..words.len()].copy_from_slice(words);
         self.begin_write(vec![tile], buffer, TileAccess::Keep)
     }
 
     /// Begins to read a tile that other ranks get.
-    pub fn fetch_to_send(&self, tile: TileId) -> Result<()> {
-        let buffer = lock(&self.sends).pop().expect("no more are read than there are buffers");
+    fn fetch_to_send(&self, tile: TileId) -> Result<()> {
+        let buffer = unpoisoned(self.sends.lock()).pop().expect("no more are read than there are buffers");
         let (objects, tag, priority) =
             (vec![object_name(tile)], tag(tile, TileAccess::ReadToSend), Priority::default());
         self.objects.storage.read(ReadRequest { objects, buffer, tag, priority })
@@ -364,13 +378,13 @@ impl TileFile {
         let first = tiles[0];
         let group = GroupName::new(&format!("tiles-{}-{}", first.col, first.row)).expect("a short name");
         let tag = tag(first, work);
-        lock(&self.writes).under_way.insert(tag, (tiles, buffer));
+        unpoisoned(self.writes.lock()).under_way.insert(tag, (tiles, buffer));
         self.objects.storage.publish(PublishRequest { group, objects, tag, priority: Priority::default() })
     }
 
     /// Waits for the next event of the disk; `None` after [`TileFile::close`].
     /// While nothing happens, `quiet` is called every second; its error is an event.
-    pub fn next_event(&self, quiet: impl Fn() -> Result<()>) -> Option<DiskEvent> {
+    fn next_event(&self, quiet: impl Fn() -> Result<()>) -> Option<DiskEvent> {
         let Completion { tag, result, buffer, .. } = match self.objects.answers.wait(quiet) {
             Ok(answer) => answer?,
             Err(error) => return Some(DiskEvent::Failed(error)),
@@ -389,7 +403,7 @@ impl TileFile {
             (Ok(()), TileAccess::Read) => DiskEvent::Read(tile, buffer),
             (Ok(()), _) => {
                 let words = Arc::new(buffer.words()[..(self.payload_words)(tile)].to_vec());
-                lock(&self.sends).push(buffer);
+                unpoisoned(self.sends.lock()).push(buffer);
                 DiskEvent::ReadToSend(tile, words)
             }
         })
@@ -397,17 +411,17 @@ impl TileFile {
 
     /// The tiles of a write that has ended; its buffer is free.
     fn has_written(&self, tag: u64, work: TileAccess, is_whole: bool) -> Vec<TileId> {
-        let mut writes = lock(&self.writes);
+        let mut writes = unpoisoned(self.writes.lock());
         let (tiles, bytes) = writes.under_way.remove(&tag).expect("it was begun");
         let buffer = Arc::into_inner(bytes);
         match work {
-            TileAccess::Keep => lock(&self.keeps).extend(buffer),
+            TileAccess::Keep => unpoisoned(self.keeps.lock()).extend(buffer),
             _ => writes.free.extend(buffer),
         }
         drop(writes);
         self.written.notify_one();
         if is_whole {
-            lock(&self.published).extend(&tiles);
+            unpoisoned(self.published.lock()).extend(&tiles);
         }
         tiles
     }
@@ -415,19 +429,19 @@ impl TileFile {
     /// Notes the damaged object, if damage ends the run.
     fn note(&self, error: &Error) {
         if let Some(object) = Attempt::damage(error) {
-            *lock(&self.damaged) = Some(object);
+            *unpoisoned(self.damaged.lock()) = Some(object);
         }
     }
 
     /// The result of an attempt that ended with `outcome`.
     pub fn attempt(self, outcome: Result<()>) -> Attempt {
-        let damaged = self.damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let damaged = unpoisoned(self.damaged.into_inner());
         Attempt { objects: self.objects, damaged, outcome }
     }
 
     /// A buffer to read into; there is one for each worker once the run has ended.
     pub fn take_read_buffer(&self) -> Option<IoBuffer> {
-        lock(&self.reads).free.pop()
+        unpoisoned(self.reads.lock()).free.pop()
     }
 
     /// Reads a finished tile into a buffer, which stays, and waits for it.
@@ -440,24 +454,145 @@ impl TileFile {
     }
 
     /// Ends the events.
-    pub fn close(&self) {
+    fn close(&self) {
         self.objects.answers.close();
-        lock(&self.writes).closed = true;
+        unpoisoned(self.writes.lock()).closed = true;
         self.written.notify_all();
     }
 
     /// The running sums that a tile in memory has left, where it came from the storage.
     pub fn weights(&self, tile: TileId) -> Option<Vec<RowWeight>> {
-        lock(&self.weights).get(&tile).cloned()
+        unpoisoned(self.weights.lock()).get(&tile).cloned()
     }
 
     /// Keeps them while the tile is in memory.
     pub fn keep_weights(&self, tile: TileId, weights: Vec<RowWeight>) {
-        lock(&self.weights).insert(tile, weights);
+        unpoisoned(self.weights.lock()).insert(tile, weights);
     }
 
     /// The tile leaves.
     pub fn forget_weights(&self, tile: TileId) {
-        lock(&self.weights).remove(&tile);
+        unpoisoned(self.weights.lock()).remove(&tile);
+    }
+}
+
+/// The number of a tile of the lower triangle among all of them, row by row.
+fn number(tile: TileId) -> usize {
+    tile.row * (tile.row + 1) / 2 + tile.col
+}
+
+/// The slots of a memory, and the tiles in them.
+struct Slots {
+    /// By [`number`].
+    of: Vec<AtomicUsize>,
+    free: Mutex<Vec<usize>>,
+}
+
+impl Slots {
+    /// `slots` free slots for the lower triangle of a matrix of `tile_rows` rows of tiles.
+    fn new(tile_rows: usize, slots: usize) -> Slots {
+        let of = (0..tile_rows * (tile_rows + 1) / 2).map(|_| AtomicUsize::new(usize::MAX)).collect();
+        Slots { of, free: Mutex::new((0..slots).collect()) }
+    }
+
+    /// The slot of a tile that has one.
+    fn of(&self, tile: TileId) -> usize {
+        self.of[number(tile)].load(Ordering::Acquire)
+    }
+
+    /// Finds a slot for a tile.
+    fn take(&self, tile: TileId) {
+        let slot = unpoisoned(self.free.lock()).pop();
+        self.of[number(tile)].store(slot.expect("the level keeps to its limit"), Ordering::Release);
+    }
+
+    /// A tile leaves its slot.
+    fn give_back(&self, tile: TileId) {
+        let slot = self.of[number(tile)].swap(usize::MAX, Ordering::AcqRel);
+        unpoisoned(self.free.lock()).push(slot);
+    }
+}
+
+/// The differences between element types out of core; `L` is the private memory of a worker.
+pub(super) trait FileTiles<L>: Sync {
+    /// The file of the tiles that do not fit in memory.
+    fn tile_file(&self) -> &TileFile;
+
+    /// Converts the entries or words read for a tile to the form that tasks use, in its slot.
+    ///
+    /// # Errors
+    /// Any error that ends the factorisation.
+    fn take_in(&self, local: &mut L, tile: TileId, read: &IoBuffer) -> Result<()>;
+
+    /// The finished tiles of the run that the worker has under way.
+    fn encoded(local: &mut L) -> &mut Encoded;
+
+    /// The tile leaves its slot: the data kept in addition to its words may be dropped.
+    fn forget(&self, _tile: TileId) {}
+
+    /// Reports that no event happens.
+    ///
+    /// # Errors
+    /// [`crate::Error::Cancelled`].
+    fn wait(&self) -> Result<()>;
+}
+
+impl<L, T: FileTiles<L>> DiskTiles<L> for T {
+    fn shape(&self) -> LevelShape {
+        self.tile_file().shape
+    }
+
+    fn was_finished(&self, tile: TileId) -> bool {
+        self.tile_file().was_finished(tile)
+    }
+
+    fn fetch(&self, tile: TileId) -> Result<()> {
+        self.tile_file().fetch(tile)
+    }
+
+    fn place(&self, local: &mut L, tile: TileId, read: IoBuffer) -> Result<()> {
+        self.take_in(local, tile, &read)?;
+        self.tile_file().give_back(read)
+    }
+
+    fn encode(&self, local: &mut L) -> Result<IoBuffer> {
+        Ok(T::encoded(local).take())
+    }
+
+    fn abandon(&self, local: &mut L) {
+        self.tile_file().abandon(T::encoded(local));
+    }
+
+    fn write(&self, run: &TileRun, bytes: IoBuffer) -> Result<()> {
+        self.tile_file().publish(run.tiles().collect(), bytes)
+    }
+
+    fn drop_tile(&self, tile: TileId) {
+        self.tile_file().slots.give_back(tile);
+        self.forget(tile);
+    }
+
+    fn is_written(&self, tile: TileId) -> bool {
+        self.tile_file().is_published(tile)
+    }
+
+    fn transfers(&self) -> (usize, usize) {
+        self.tile_file().transfers()
+    }
+
+    fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
+        self.tile_file().keep(tile, words)
+    }
+
+    fn fetch_to_send(&self, tile: TileId) -> Result<()> {
+        self.tile_file().fetch_to_send(tile)
+    }
+
+    fn next_event(&self) -> Option<DiskEvent> {
+        self.tile_file().next_event(|| self.wait())
+    }
+
+    fn close(&self) {
+        self.tile_file().close();
     }
 }

@@ -3,10 +3,8 @@
 //! One process is a grid of one rank, which owns all tiles. The protocol (`runtime::protocol`) decides the next step,
 //! and `drive` runs it here.
 
-mod above_disk;
-
 use crate::comm::mailbox::Payload;
-use crate::context::Context;
+use crate::context::{Context, WorkerSpace};
 use crate::drive::{self, DiskTiles, Meter, RankTiles};
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{DiagonalData, UpdateTile};
@@ -15,15 +13,17 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::factor::node_tiles::NodeTiles;
 use crate::ops::factor::plan::units;
-use crate::ops::factor::slots::Slots;
 use crate::ops::factor::spans::{TaskKind, TaskLog};
-use crate::ops::factor::tile_file::{Encoded, TileFile};
+use crate::ops::factor::tile_file::{Encoded, FileTiles, TileFile};
 use crate::ops::factor::tile_work::{ColumnOfTile, FailedRow, TileWork};
+use crate::ops::factor::unpoisoned;
 use crate::runtime::protocol::TileRun;
+use crate::store::IoBuffer;
 use crate::tile::{OwnTiles, RankGrid, TileId};
 use rustc_hash::FxHashMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
 
 /// The entries of a tile that is to be factored.
 pub(crate) type TileViews<'a> = dyn Fn(TileId) -> Result<MatrixView<'a>> + Sync + 'a;
@@ -36,6 +36,29 @@ pub(crate) struct WorkerMemory<'w> {
     /// Out of core: finished tiles of the current run.
     pub encoded: Encoded,
     pub log: TaskLog,
+}
+
+impl<'w> WorkerMemory<'w> {
+    /// The memory of the workers in `spaces`, each with these numbers of words; with the spans of all tasks where
+    /// `spans` are wanted.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn of_workers(
+        spaces: &'w mut [WorkerSpace],
+        scratch_words: usize,
+        whole_tile_words: usize,
+        start: Instant,
+        spans: bool,
+    ) -> Result<Vec<WorkerMemory<'w>>> {
+        let local = |(worker, space): (usize, &'w mut WorkerSpace)| {
+            let words = space.scratch.words(scratch_words + whole_tile_words)?;
+            let (scratch, whole_tile) = words.split_at_mut(scratch_words);
+            let log = TaskLog::new(start, worker, spans);
+            Ok(WorkerMemory { scratch, whole_tile, encoded: Encoded::default(), log })
+        };
+        spaces.iter_mut().enumerate().map(local).collect()
+    }
 }
 
 /// A tile that came.
@@ -123,7 +146,6 @@ pub(crate) struct TileStore<'a, 'w> {
     /// Where ranks of the node read each other's tiles.
     node: Option<NodeTiles<'w>>,
     /// For out-of-core tiles.
-    slots: Option<Slots>,
     tile_file: Option<TileFile>,
     /// Data of finished own tiles on the diagonal, by tile column.
     diagonals: Vec<RwLock<Option<Arc<dyn DiagonalData>>>>,
@@ -134,11 +156,6 @@ pub(crate) struct TileStore<'a, 'w> {
     remote: RemoteTiles<'w>,
     failed: OnceLock<FailedRow>,
     meter: Meter<'a>,
-}
-
-/// The guarded data is valid even if a holder panicked; such a call ends with the panic.
-fn unpoisoned<G>(locked: std::result::Result<G, PoisonError<G>>) -> G {
-    locked.unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TileOperand<'_, '_> {
@@ -193,7 +210,6 @@ impl<'a, 'w> TileStore<'a, 'w> {
             devices: RankGrid::for_ranks(work.engine.device_count()),
             words,
             node: None,
-            slots: None,
             tile_file: None,
             diagonals: (0..tiles).map(|_| RwLock::new(None)).collect(),
             weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
@@ -215,18 +231,12 @@ impl<'a, 'w> TileStore<'a, 'w> {
         tile_file: TileFile,
         weights: &[RowWeight],
     ) -> TileStore<'a, 'w> {
-        let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
-        let own = OwnTiles::new(tiling.grid, tiles, rank);
+        let own = OwnTiles::new(work.tiling.grid, work.tiling.tile_rows(), rank);
         let slot_words = words.len() / tile_file.shape.room_tiles.max(1);
-        let slots = words
-            .chunks_exact_mut(slot_words.max(1))
-            .map(|words| RwLock::new(TileWords::Own(words)))
-            .collect::<Vec<_>>();
-        let left = own.in_columns(0..tiles).filter(|&tile| !tile_file.was_finished(tile));
-        let total = left.map(|tile| units(tiling, tile, tile.col + 1)).sum();
-        let places = Slots::new(tiles, slots.len());
-        let store = TileStore::of_words(work, own, slots, weights, Meter::new(ctx, total));
-        TileStore { slots: Some(places), tile_file: Some(tile_file), ..store }
+        let slots = words.chunks_exact_mut(slot_words.max(1)).map(|words| RwLock::new(TileWords::Own(words)));
+        let total = tile_file.units_left(rank);
+        let store = TileStore::of_words(work, own, slots.collect(), weights, Meter::new(ctx, total));
+        TileStore { tile_file: Some(tile_file), ..store }
     }
 
     /// The file of the tiles that do not fit in memory.
@@ -247,7 +257,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
     }
 
     fn own(&self, tile: TileId) -> &RwLock<TileWords<'w>> {
-        &self.words[self.slots.as_ref().map_or_else(|| self.own.index(tile), |slots| slots.of(tile))]
+        &self.words[self.tile_file.as_ref().map_or_else(|| self.own.index(tile), |tile_file| tile_file.slot(tile))]
     }
 
     /// Words of an unfinished tile in its place.
@@ -491,5 +501,87 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
         if let Some(remote) = gone.and_then(Arc::into_inner) {
             unpoisoned(self.remote.free.lock()).push(remote.words);
         }
+    }
+}
+
+// Tiles out of core: their conversion when they are read, and their words on the disk.
+
+impl<'w> TileStore<'_, 'w> {
+    /// POTRF or TRSM of an out-of-core tile, and its bytes for the disk: only here are its integers available.
+    fn finish_above_disk(
+        &self,
+        local: &mut WorkerMemory<'w>,
+        tile: TileId,
+        words: &mut [u64],
+        tile_file: &TileFile,
+    ) -> Result<()> {
+        let whole_words = self.work.engine.tile_words(self.work.shape(tile));
+        if whole_words <= words.len() {
+            self.finish(local, tile, words)?;
+            return self.encode_tile(local, tile, words, tile_file);
+        }
+        let whole = std::mem::take(&mut local.whole_tile);
+        let (tile_words, _) = whole.split_at_mut(whole_words);
+        tile_words[..words.len()].copy_from_slice(words);
+        let mut finished = self.finish(local, tile, tile_words);
+        if finished.is_ok() {
+            words.copy_from_slice(&tile_words[..words.len()]);
+            finished = self.encode_tile(local, tile, tile_words, tile_file);
+        }
+        local.whole_tile = whole;
+        finished
+    }
+
+    fn encode_tile(
+        &self,
+        local: &mut WorkerMemory<'w>,
+        tile: TileId,
+        words: &[u64],
+        tile_file: &TileFile,
+    ) -> Result<()> {
+        let weights = unpoisoned(self.weights[tile.row].lock());
+        let WorkerMemory { encoded, scratch, .. } = local;
+        tile_file.encode(encoded, tile, |payload| self.work.pack(tile, words, &weights, payload, scratch))
+    }
+}
+
+impl<'w> FileTiles<WorkerMemory<'w>> for TileStore<'_, 'w> {
+    fn tile_file(&self) -> &TileFile {
+        self.tile_file.as_ref().expect("the tiles are above a disk")
+    }
+
+    fn take_in(&self, local: &mut WorkerMemory<'w>, tile: TileId, read: &IoBuffer) -> Result<()> {
+        let tile_file = self.tile_file();
+        let mut words = unpoisoned(self.own(tile).write());
+        local.log.begin();
+        if tile_file.is_published(tile) {
+            let payload = tile_file.finished(tile, read.words());
+            let words = &mut words[..self.work.operand_words(tile)];
+            let data = self.work.unpack(tile, payload, words, local.scratch);
+            if let Some(data) = data {
+                *unpoisoned(self.diagonals[tile.col].write()) = Some(data.into());
+            }
+            tile_file.keep_weights(tile, self.work.unpack_weights(tile, payload));
+        } else {
+            let words = &mut words[..self.tile_words(tile)];
+            self.work.load(tile, tile_file.entries(tile, read.words())?, words, local.scratch);
+        }
+        local.log.add(TaskKind::Load, tile);
+        Ok(())
+    }
+
+    fn encoded<'l>(local: &'l mut WorkerMemory<'w>) -> &'l mut Encoded {
+        &mut local.encoded
+    }
+
+    fn forget(&self, tile: TileId) {
+        self.tile_file().forget_weights(tile);
+        if tile.row == tile.col {
+            *unpoisoned(self.diagonals[tile.col].write()) = None;
+        }
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.meter.add("factor", 0)
     }
 }

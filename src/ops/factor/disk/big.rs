@@ -1,8 +1,8 @@
 //! Out-of-core factorisations of big floats: unfinished tiles are residues, finished ones exact integers on the disk.
 
-use super::call::{DiskCall, Element, ElementFigures, check_square};
-use super::plan::{OutOfCorePlan, TileNeeds, grid_of, most_entry_bytes, tiling};
-use super::store::write_factor;
+use super::call::{
+    DiskCall, Element, ElementFigures, OutOfCorePlan, PayloadWords, TileNeeds, most_entry_bytes, write_factor,
+};
 use super::{OutOfCoreOptions, OutOfCoreReport};
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
@@ -12,26 +12,21 @@ use crate::io::MatrixFile;
 use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{TileEngine, TileShape};
 use crate::math::float::limbs_for;
-use crate::ops::disk::{progress_of, telling_of_disk};
-use crate::ops::factor::diagnose::{Evidence, refusal};
-use crate::ops::factor::disk::problem::ScannedProblem;
+use crate::ops::disk::telling_of_disk;
+use crate::ops::factor::diagnose::unexamined;
+use crate::ops::factor::kernel::MOST_TILE_ROWS;
 use crate::ops::factor::problem::{FactorProblem, working_bits};
-use crate::ops::factor::spans::{Clock, TaskLog};
-use crate::ops::factor::tile_file::{Encoded, TileFile};
+use crate::ops::factor::spans::Clock;
+use crate::ops::factor::tile_file::TileFile;
 use crate::ops::factor::tile_store::{TileStore, WorkerMemory};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
-use crate::ops::factor::tiling::MOST_TILE_ROWS;
 use crate::site::Site;
+use crate::storage::Identity;
 use crate::store::Buffer;
-use crate::tile::{TileId, TileMap};
-use rug::Float;
-use rug::float::Special;
+use crate::tile::TileMap;
+use rug::Integer;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Rows of a tile of a large matrix: updates with this many columns run at full speed, and a tile is read in about a
-/// millisecond.
-const TILE_ROWS: usize = 128;
 
 /// Updates in a row, for kernels to which each call has costs of its own.
 const UPDATES_AT_ONCE: usize = 4;
@@ -48,37 +43,9 @@ pub(crate) fn factor_file(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    let mut clock = Clock::new();
-    let grid = site.agreed(grid_of(site.team, options.grid))?;
-    let file = Arc::new(site.agreed(MatrixFile::open(matrix))?);
-    let mut element = site.agreed(BigFloats::new(site.ctx, file.rows(), precision_bits))?;
-    check_square(site, &file)?;
-    // Refused before the file is read.
-    let tiling = tiling(file.rows(), options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS, grid);
-    let mut call = DiskCall { site, file: file.clone(), tiling, options, storage };
-    let mut plan = call.plan(&element)?;
-    let working_bits = element.problem.working_bits;
-    let read = || {
-        let read = FactorProblem::of_file(&file, precision_bits, working_bits, progress_of(site.ctx))?;
-        if options.lower { Ok(()) } else { file.check_symmetric(tiling.tile_size) }.map(|()| read)
-    };
-    let ScannedProblem { problem, checksum } =
-        FactorProblem::shared(site, file.rows(), precision_bits, working_bits, read)?;
-    let scan_seconds = clock.now();
-    if !problem.is_whole() {
-        call.tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
-        plan = call.plan(&element)?;
-    }
-    element.problem = problem;
-    let identity = call.identify("cholesky", Some(precision_bits), checksum);
-    let made = call.factor(&element, &plan, &identity, factor, &mut clock)?;
-    call.report(
-        element.figures(site.ctx.tile_kernel(element.problem.working_bits).name()),
-        plan,
-        made,
-        clock,
-        scan_seconds,
-    )
+    let clock = Clock::new();
+    let (call, element) = open(site, matrix, storage, precision_bits, options)?;
+    call.run(element, factor, clock)
 }
 
 /// The plan of a factorisation by ranks. Collective.
@@ -91,11 +58,21 @@ pub(crate) fn plan_file(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCorePlan> {
-    let file = Arc::new(MatrixFile::open(matrix)?);
-    let element = BigFloats::new(site.ctx, file.rows(), precision_bits)?;
-    let grid = grid_of(site.team, options.grid)?;
-    let tiling = tiling(file.rows(), options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS, grid);
-    DiskCall { site, file, tiling, options, storage: Path::new("") }.plan(&element)
+    let (call, element) = open(site, matrix, Path::new(""), precision_bits, options)?;
+    call.plan(&element)
+}
+
+/// The call for a file, and how its entries are factored. Collective.
+fn open<'a>(
+    site: Site<'a>,
+    matrix: &Path,
+    storage: &'a Path,
+    precision_bits: u32,
+    options: &'a OutOfCoreOptions,
+) -> Result<(DiskCall<'a>, BigFloats)> {
+    let call = DiskCall::open::<BigFloats>(site, matrix, storage, options)?;
+    let element = site.agreed(BigFloats::new(site.ctx, call.file.rows(), precision_bits))?;
+    Ok((call, element))
 }
 
 /// How big floats are factored.
@@ -110,11 +87,6 @@ impl BigFloats {
         let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits())?;
         let engine = ctx.tile_engine(ctx.tile_kernel(working_bits), working_bits)?;
         Ok(BigFloats { engine, problem: FactorProblem::unscaled(order, order, precision_bits, working_bits)? })
-    }
-
-    fn figures(&self, kernel: &'static str) -> ElementFigures {
-        let FactorProblem { precision_bits, working_bits, .. } = self.problem;
-        ElementFigures { element: "big", precision_bits, working_bits, kernel, primes: self.engine.primes() }
     }
 
     /// A whole tile.
@@ -142,40 +114,54 @@ impl BigFloats {
     }
 
     /// The error for a row whose pivot is not positive, or the one of reading its diagonal entry.
-    fn not_positive(&self, file: &MatrixFile, index: usize, pivot: Option<rug::Integer>) -> Error {
-        let FactorProblem { exponents, working_bits, order, .. } = &self.problem;
-        let pivot = match pivot {
-            Some(scaled) => {
-                let exponent = 2 * (exponents[index] - i64::from(*working_bits));
-                Float::with_val(53, scaled) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
-            }
-            None => Float::with_val(53, Special::NegZero),
-        };
-        // A row left out from the start has a minor that is not positive; else the whole matrix would have to be read.
-        let evidence = if index < *order { Evidence::Unexamined } else { Evidence::Indefinite };
+    fn not_positive(&self, file: &MatrixFile, index: usize, pivot: Option<Integer>) -> Error {
+        // The whole matrix would have to be read to say more.
         let diagonal = file.diagonal_entry(index);
-        diagonal.map_or_else(|unread| unread, |diagonal| refusal(index, &pivot, &diagonal, &evidence))
+        let refused = |diagonal| unexamined(&self.problem, index, pivot.as_ref(), &diagonal);
+        diagonal.map_or_else(|unread| unread, refused)
     }
 }
 
 impl Element for BigFloats {
-    fn payload_words(&self, tiling: &TileMap) -> Box<dyn Fn(TileId) -> usize + Send + Sync> {
+    /// Updates with this many columns run at full speed, and a tile is read in about a millisecond.
+    const TILE_ROWS: usize = 128;
+
+    const MOST_TILE_ROWS: usize = MOST_TILE_ROWS;
+
+    fn payload_words(&self, tiling: &TileMap) -> PayloadWords {
         let (engine, tiling, bits) = (self.engine.clone(), *tiling, self.problem.working_bits);
         Box::new(move |tile| TileWork::new(&*engine, &tiling, bits, &[]).payload_words(tile))
     }
 
-    fn needs<'n>(&self, tiling: &TileMap, payload_words: &'n dyn Fn(TileId) -> usize) -> TileNeeds<'n> {
+    fn needs(&self, tiling: &TileMap) -> TileNeeds {
         let (engine, rows) = (&self.engine, tiling.tile_size);
         let words = scratch_words(&**engine, rows, self.problem.precision_bits) + self.whole_words(tiling);
         let scratch = Buffer::bytes_for(words) + engine.call_bytes(rows);
         let diagonals = tiling.tile_rows() as u64 * engine.diagonal_bytes(BigFloats::largest(tiling).rows);
         TileNeeds {
             slot_words: self.slot_words(tiling),
-            payload_words,
             worker_bytes: scratch + most_entry_bytes(tiling, limbs_for(self.problem.precision_bits)),
             shared_bytes: diagonals + engine.table_bytes(),
             most_updates: if engine.updates_at_once() { UPDATES_AT_ONCE } else { 1 },
         }
+    }
+
+    fn scan(&mut self, call: &DiskCall<'_>) -> Result<(usize, u64)> {
+        let FactorProblem { precision_bits, working_bits, .. } = self.problem;
+        let check = || if call.options.lower { Ok(()) } else { call.file.check_symmetric(call.tiling.tile_size) };
+        let (problem, checksum) = FactorProblem::of_file(call.site, &call.file, precision_bits, working_bits, check)?;
+        self.problem = problem;
+        Ok((self.problem.order, checksum))
+    }
+
+    fn identity(&self, call: &DiskCall<'_>, checksum: u64) -> Identity {
+        call.identify("cholesky", Some(self.problem.precision_bits), checksum)
+    }
+
+    fn figures(&self, ctx: &Context) -> ElementFigures {
+        let FactorProblem { precision_bits, working_bits, .. } = self.problem;
+        let kernel = ctx.tile_kernel(working_bits).name();
+        ElementFigures { element: "big", precision_bits, working_bits, kernel, primes: self.engine.primes() }
     }
 
     fn run(
@@ -191,15 +177,9 @@ impl Element for BigFloats {
         let mut workspace = ctx.workspace();
         let workspace = &mut *workspace;
         workspace.reserve_workers(call.threads());
-        let scratch = workspace.workers[..call.threads()].iter_mut().enumerate();
-        let whole_words = self.whole_words(tiling);
-        let words = scratch.map(|(worker, space)| Ok((worker, space.scratch.words(scratch_words + whole_words)?)));
-        let locals = agreed(world, words.collect::<Result<Vec<_>>>())?.into_iter().map(|(worker, words)| {
-            let (scratch, whole_tile) = words.split_at_mut(scratch_words);
-            let log = TaskLog::new(clock.start, worker, call.options.spans);
-            WorkerMemory { scratch, whole_tile, encoded: Encoded::default(), log }
-        });
-        let mut locals = locals.collect::<Vec<_>>();
+        let (spaces, whole_words) = (&mut workspace.workers[..call.threads()], self.whole_words(tiling));
+        let locals = WorkerMemory::of_workers(spaces, scratch_words, whole_words, clock.start, call.options.spans);
+        let mut locals = agreed(world, locals)?;
         let words = agreed(world, workspace.operands.words(shape.room_tiles * self.slot_words(tiling)))?;
         let tiles =
             TileStore::above_disk(ctx, self.work(tiling), words, world.rank(), tile_file, &self.problem.weights);
@@ -255,5 +235,15 @@ mod tests {
         std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(64).unwrap();
         let error = floats.not_positive(&file, 1, None);
         assert!(!matches!(error, Error::NotPositiveDefinite { .. }) && error.to_string().contains("A.bin"), "{error}");
+    }
+
+    #[test]
+    fn a_plan_refuses_a_matrix_that_is_not_square_like_the_call() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("A.bin");
+        write(&path, &Matrix::zeros(2, 3, 64).unwrap(), &WriteOptions::default()).unwrap();
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let refused = plan_file(Site::one_process(&ctx), &path, 64, &OutOfCoreOptions::new());
+        assert!(matches!(refused, Err(Error::NotSquare { rows: 2, cols: 3, .. })), "{refused:?}");
     }
 }

@@ -9,20 +9,17 @@
 mod big;
 mod call;
 mod double;
-mod plan;
-mod problem;
-mod store;
 
 pub(crate) use big::{factor_file, plan_file};
-pub use plan::OutOfCorePlan;
-pub(crate) use plan::grid_of;
+pub use call::OutOfCorePlan;
+pub(crate) use call::grid_of;
 
 use crate::context::Context;
 use crate::drive::RankReport;
 use crate::error::Result;
 use crate::ops::disk::DiskUse;
 use crate::ops::distribution::shared_devices::with_shared_devices;
-use crate::ops::factor::rank_report::RanksReport;
+use crate::ops::factor::report::RanksReport;
 use crate::ops::factor::spans::{Span, TaskTimes};
 use crate::options::setters;
 use crate::site::{Site, Team};

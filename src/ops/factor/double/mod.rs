@@ -8,35 +8,30 @@
 //! delivery or policy, since the updates of a tile are applied in the order of their columns. Devices sum in orders of
 //! their own.
 
-mod above_disk;
+mod cpu;
 mod devices;
-mod host;
 mod matrix;
-mod on_device;
-mod potrf;
-mod report;
-mod tasks;
 #[cfg(test)]
 mod tests;
 mod tiles;
 
-pub(crate) use above_disk::{DiskDoubles, DiskWorker};
+pub(super) use cpu::CpuTasks;
 pub use matrix::DoubleMatrix;
-pub use report::{DeviceShare, DoubleReport};
 
 use crate::comm::{Reduction, Transport, agreed};
 use crate::context::Context;
-use crate::drive::{RankPlan, TransferRoom, run_tiles};
+use crate::device::{Description, Traffic};
+use crate::drive::{RankPlan, RankReport, TransferRoom, run_tiles};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::options::setters;
 use crate::runtime::protocol::{DeliveryKind, DeviceSites, Memories, ProtocolOptions, Termination};
-use crate::runtime::{CholeskyGraph, Eviction, Policy};
+use crate::runtime::{CacheCounters, CholeskyGraph, Eviction, Policy};
 #[doc(inline)]
 pub use crate::tile::RankGrid;
-use devices::{DeviceChoices, DeviceTiles, UnderWay};
-use host::HostCopies;
+use devices::{DeviceTiles, HostCopies, UnderWay};
+use serde::Serialize;
 use std::time::Instant;
 use tiles::{DoubleTiles, DoubleWorker};
 
@@ -112,6 +107,86 @@ pub enum DeviceLayout {
     Grid,
     /// Tile column `j` belongs to device `j` modulo their number.
     Columns,
+}
+
+/// The work of one device.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceShare {
+    /// The device.
+    pub device: Description,
+    /// Tiles that fit in its memory.
+    pub room_tiles: usize,
+    /// Tasks it ran.
+    pub tasks: u64,
+    /// Bytes transferred, as counted by the device.
+    pub traffic: Traffic,
+    /// Bytes transferred, as counted by the device's tile cache.
+    pub cache: CacheCounters,
+    /// Bytes copied on the host from tiles of other devices.
+    pub staged_bytes: u64,
+    /// Seconds measured by the device's clock.
+    pub device_seconds: f64,
+    /// The largest number of bytes that were allocated on it at any time.
+    pub peak_bytes: u64,
+}
+
+/// The plan, the times and the transfers of one factorisation; transfers are those of this rank.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DoubleReport {
+    /// `cholesky`.
+    pub operation: &'static str,
+    /// `double`.
+    pub element: &'static str,
+    /// Rows of the matrix.
+    pub order: usize,
+    /// Rows of a tile.
+    pub tile_rows: usize,
+    /// Tile rows.
+    pub tiles: usize,
+    /// Rows and columns of the grid of ranks that own tiles.
+    pub grid: RankGrid,
+    /// Tiles of other ranks that each rank could hold.
+    pub slots: usize,
+    /// The order of ready tasks.
+    pub policy: Policy,
+    /// The rule that selected the tile to be evicted from a device's memory.
+    pub eviction: Eviction,
+    /// Streams of each device.
+    pub streams: usize,
+    /// Threads of this rank's host.
+    pub threads: usize,
+    /// Wall-clock seconds of the call.
+    pub seconds: f64,
+    /// Part of the call's seconds: allocation, and copies of tiles to memory that devices can access.
+    pub load_seconds: f64,
+    /// Part of the call's seconds, on the slowest rank: from the first task to the last message, and until the devices
+    /// are finished.
+    pub factor_seconds: f64,
+    /// Part of the call's seconds: copies of tiles back to the host, if they were deferred to the end.
+    pub store_seconds: f64,
+    /// Seconds in which the host factored diagonal tiles for its devices, including the time it waited for them.
+    pub potrf_seconds: f64,
+    /// `order^3 / 3` operations over `factor_seconds`, in units of 1e9.
+    pub gflops: f64,
+    /// Tasks of this rank, including tasks on its host.
+    pub tasks: u64,
+    /// Bytes that would go to the devices if each of their tasks uploaded its operands.
+    pub baseline_h2d_bytes: u64,
+    /// Bytes that would come back if each of their tasks downloaded its result.
+    pub baseline_d2h_bytes: u64,
+    /// Bytes copied to all devices.
+    pub h2d_bytes: u64,
+    /// Bytes back.
+    pub d2h_bytes: u64,
+    /// `1 - moved / baseline`, both directions together; 0 if no device was used.
+    pub saved: f64,
+    /// Bytes of host memory in addition to the matrix.
+    pub host_bytes: u64,
+    /// The work of each device; transfers counted by a device include all ranks that share it.
+    pub devices: Vec<DeviceShare>,
+    /// The work of this rank.
+    pub rank: RankReport,
 }
 
 /// Columns of tiles of other ranks that have room by default: one rank may be ahead of another by this number.
@@ -263,14 +338,7 @@ impl DoublePlan {
 
     /// The devices with the tiles on the host, where there are any.
     fn open(&self, ctx: &Context, a: &DoubleMatrix, options: &DoubleOptions) -> Result<Option<DeviceTiles>> {
-        let open = |grid| {
-            let (eviction, stream_count) = (options.eviction, options.streams);
-            DeviceTiles::open(
-                ctx,
-                a,
-                &DeviceChoices { grid, eviction, stream_count, staged: DoublePlan::staged(grid, self.shared) },
-            )
-        };
+        let open = |grid| DeviceTiles::open(ctx, a, grid, DoublePlan::staged(grid, self.shared), options);
         self.devices.map(open).transpose()
     }
 

@@ -4,21 +4,22 @@
 //! memory; where other ranks read them, each is copied into the matrix when it is finished; otherwise all are copied at
 //! the very end, so that no error changes the matrix.
 
+use super::cpu::CpuTasks;
 use super::devices::{DeviceTiles, UnderWay};
 use super::matrix::{DoubleMatrix, DoubleWords};
-use super::tasks::CpuTasks;
 use crate::comm::mailbox::Payload;
 use crate::context::Context;
 use crate::drive::{self, HostCopy, Meter, RankTiles};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::{BadPivot, TileKernels};
-use crate::ops::factor::diagnose::{Evidence, refusal};
+use crate::ops::factor::diagnose::double_refusal;
+use crate::ops::factor::unpoisoned;
 use crate::runtime::protocol::{Sites, TileRun};
 use crate::tile::{TileId, TileMap};
 use rug::Float;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 /// The private memory of a worker.
 pub(super) enum DoubleWorker {
@@ -53,11 +54,6 @@ pub(super) struct DoubleTiles<'a> {
     kernels: Mutex<Vec<TileKernels>>,
     potrf_nanoseconds: AtomicU64,
     meter: Meter<'a>,
-}
-
-/// The guarded data is valid even if a holder panicked; such a call ends with the panic.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> DoubleTiles<'a> {
@@ -105,7 +101,7 @@ impl<'a> DoubleTiles<'a> {
     }
 
     fn own(&self, tile: TileId) -> MutexGuard<'_, &'a mut DoubleWords> {
-        locked(&self.own[&tile])
+        unpoisoned(self.own[&tile].lock())
     }
 
     /// A finished tile.
@@ -113,7 +109,7 @@ impl<'a> DoubleTiles<'a> {
         if self.own.contains_key(&tile) {
             return self.own(tile).clone();
         }
-        let received = self.received.read().unwrap_or_else(PoisonError::into_inner);
+        let received = unpoisoned(self.received.read());
         received.get(&tile).expect("a task runs when its operands are here").clone()
     }
 
@@ -141,7 +137,8 @@ impl<'a> DoubleTiles<'a> {
     /// POTRF of a tile on the host.
     fn factor_on_host(&self, devices: &DeviceTiles, tile: TileId) -> Result<()> {
         let start = std::time::Instant::now();
-        let factored = devices.factor(self.ctx, &mut locked(&self.kernels), tile, |bad| self.failure(tile, bad));
+        let factored =
+            devices.factor(self.ctx, &mut unpoisoned(self.kernels.lock()), tile, |bad| self.failure(tile, bad));
         self.potrf_nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         factored?;
         if self.shared { self.copy_back(devices, tile) } else { Ok(()) }
@@ -171,7 +168,7 @@ impl<'a> DoubleTiles<'a> {
     /// The error for a pivot in a tile on the diagonal.
     fn failure(&self, tile: TileId, BadPivot { index, pivot }: BadPivot) -> Error {
         let diagonal = Float::with_val(f64::MANTISSA_DIGITS, self.diagonals[&tile.row][index]);
-        failure(self.map.row_range(tile.row).start + index, pivot, &diagonal)
+        double_refusal(self.map.row_range(tile.row).start + index, pivot, &diagonal)
     }
 }
 
@@ -208,16 +205,16 @@ impl RankTiles for DoubleTiles<'_> {
     }
 
     fn buffers(&self) -> Vec<Vec<u64>> {
-        std::mem::take(&mut locked(&self.buffers))
+        std::mem::take(&mut *unpoisoned(self.buffers.lock()))
     }
 
     fn arrived(&self, tile: TileId, body: &Payload) {
-        self.received.write().unwrap_or_else(PoisonError::into_inner).insert(tile, body.clone());
+        unpoisoned(self.received.write()).insert(tile, body.clone());
     }
 
     /// No task reads the tile again, so no copy of it is under way, and the devices have dropped it.
     fn release(&self, tile: TileId) {
-        self.received.write().unwrap_or_else(PoisonError::into_inner).remove(&tile);
+        unpoisoned(self.received.write()).remove(&tile);
     }
 
     fn is_near(&self, site: usize, tile: TileId) -> bool {
@@ -228,16 +225,4 @@ impl RankTiles for DoubleTiles<'_> {
     fn advanced(&self, run: &TileRun) -> Result<()> {
         self.meter.add("factor", run.tasks_each() as u64)
     }
-}
-
-/// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry, and
-/// `diagonal` is the diagonal entry of the matrix as given.
-///
-/// The matrix was overwritten, so only its diagonal can prove anything about it.
-pub(super) fn failure(index: usize, pivot: f64, diagonal: &Float) -> Error {
-    let size = Float::with_val(f64::MANTISSA_DIGITS, diagonal.abs_ref());
-    let noise = size * (4.0 * (index + 1) as f64 * f64::EPSILON);
-    let pivot = if pivot.is_nan() { f64::NEG_INFINITY } else { pivot };
-    let evidence = Evidence::Noise { noise, precision_bits: f64::MANTISSA_DIGITS };
-    refusal(index, &Float::with_val(f64::MANTISSA_DIGITS, pivot), diagonal, &evidence)
 }

@@ -1,20 +1,11 @@
 //! Cholesky factorisation of a matrix in tiles over many ranks, driven by data, without gathering the matrix.
 //!
 //! Each rank runs the tasks of its own tiles as operands come (`runtime::protocol`, `drive::run_tiles`). Finished tiles
-//! lie in a window of the node, where its ranks read them (`window`); to all others they travel as exact integers.
+//! lie in a window of the node, where its ranks read them (`node_tiles`); to all others they travel as exact integers.
 //! Updates are exact and every entry is rounded once, so neither the order of tasks nor the threads that run them can
 //! change a bit. Source: docs/ALGORITHM.md, "Cholesky over many ranks".
 
-mod entrywise;
-mod failure;
-mod forecast;
-mod memory;
 mod plan;
-mod problem;
-mod traffic;
-mod window;
-
-pub use forecast::plan_cholesky;
 
 use crate::comm::{Reduction, Transport, agree, agreed, alike, check_alike};
 use crate::context::Context;
@@ -23,25 +14,23 @@ use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::shared_devices::with_shared_devices;
-use crate::ops::factor::entrywise::RangeBits;
-use crate::ops::factor::kernel::{KernelOfTiles, engine_on_rank};
-use crate::ops::factor::node_tiles::TileWindow;
+use crate::ops::distribution::travel::redistribution_bytes;
+use crate::ops::factor::diagnose::FactorFailure;
+use crate::ops::factor::entrywise::{self, RangeBits};
+use crate::ops::factor::kernel::{KernelOfTiles, check_tile_rows, engine_on_rank, with_traffic};
+use crate::ops::factor::node_tiles::{self, TileWindow};
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::{FactorPlan, MAXIMUM_BYTES};
 use crate::ops::factor::problem::{FactorProblem, working_bits};
-use crate::ops::factor::rank_report::{RankSummary, RanksReport};
-use crate::ops::factor::report::CholeskyReport;
+use crate::ops::factor::report::{CholeskyReport, RankSummary, RanksReport};
 use crate::ops::factor::run::{FactoredTiles, Factorisation};
 use crate::ops::factor::spans::{Clock, TaskTimes};
 use crate::ops::factor::tile_work::TileWork;
-use crate::ops::factor::tiling::check_tile_rows;
+use crate::ops::product::plan::larger_refusal;
 use crate::ops::product::problem::Accuracy;
-use crate::site::Site;
-use crate::site::Team;
+use crate::site::{Site, Team};
 use crate::tile::{RankGrid, TileId, TileMap};
-use failure::FactorFailure;
-use memory::PlanInput;
-use plan::tiling;
+use plan::{PlanInput, tiling};
 
 /// The factor of a distributed matrix.
 #[derive(Debug)]
@@ -191,12 +180,11 @@ pub fn cholesky_into(
     if ctx.memory_bytes().is_some() || !memory.fits(&map, team.rank(), precision_bits) {
         memory = DistMatrix::empty();
     }
-    if a.map().triangle.is_none() && a.map().rows == a.map().cols {
-        let bytes = 3 * DistMatrix::bytes_for(&map, team.rank(), a.precision_bits());
+    if let Some(bytes) = compared_bytes(a.map(), &map, team.rank(), a.precision_bits()) {
         Site { ctx, team }.admit(bytes)?;
         a.check_symmetric(world)?;
     }
-    let moved_bytes = if map == *a.map() { 0 } else { DistMatrix::bytes_for(&map, team.rank(), a.precision_bits()) };
+    let moved_bytes = moved_bytes(a.map(), &map, team.rank(), a.precision_bits());
     Site { ctx, team }.admit(moved_bytes)?;
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
@@ -239,15 +227,15 @@ impl RankFactoring<'_> {
         let (world, a, order): (&dyn Transport, _, _) = (self.site.world(), self.a, self.a.map().rows);
         let mut range = RangeBits::first(order, self.precision_bits, self.options.range_bits);
         let mut problem = self.problem(range.bits)?;
-        range = range.for_depth(entrywise::deepest_entry(world, &problem, a)?);
-        let check_bytes = entrywise::check_bytes(order, world.size());
+        range = range.for_depth(entrywise::deepest_entry_over_ranks(world, &problem, a)?);
+        let check_bytes = entrywise::check_bytes_on_rank(order, world.size());
         let beside = self.site.ctx.holding(self.site.on_node(check_bytes));
         loop {
             if problem.working_bits != self.norm_bits + range.bits {
                 problem = self.problem(range.bits)?;
             }
             let (factor, made) = self.run(&beside, &problem, memory)?;
-            let needed = entrywise::needed_bits(self.site.with(&beside), &problem, a, &factor)?;
+            let needed = entrywise::needed_bits_over_ranks(self.site.with(&beside), &problem, a, &factor)?;
             if let Some(next) = range.next(needed) {
                 // Kept while tiles travel, unlike in the first try: no plan under a limit has room for that.
                 let is_free = self.site.ctx.memory_bytes().is_none();
@@ -272,29 +260,27 @@ impl RankFactoring<'_> {
         let (engine, kernel) = engine_in_tiles(site, a.map(), problem.working_bits)?;
         let tiling = tiling(problem, *a.map());
         let work = TileWork::new(&*engine, &tiling, problem.working_bits, &problem.exponents);
-        let memories = window::memories(site, &work, kernel.name())?;
-        let (memories, mut windows) = window::open(team, &work, memories)?;
-        let holds_factor = memory.fits(a.map(), team.rank(), problem.precision_bits);
-        let input = PlanInput { problem, map: *a.map(), memories: &memories, moved_bytes, holds_factor };
-        let plan = match FactorPlan::over_ranks(ctx, team, &input, options, &*engine) {
+        let memories = node_tiles::memories(site, &work, kernel.name())?;
+        let (memories, mut windows) = node_tiles::open(team, &work, memories)?;
+        let (map, precision_bits) = (*a.map(), problem.precision_bits);
+        let holds_factor = memory.fits(&map, team.rank(), precision_bits);
+        let input = PlanInput { work: &work, precision_bits, map, memories: &memories, moved_bytes, holds_factor };
+        let plan = match FactorPlan::over_ranks(ctx, team, &input, options) {
             Ok(plan) => plan,
             Err(error) => {
                 windows.into_iter().for_each(|windows| team.keep_tile_windows(windows));
                 return Err(error);
             }
         };
-        let before = engine.traffic();
         let entries = |tile: TileId| Ok(a.tile(tile).expect("a rank works on its own tiles").view());
         let factorisation =
             Factorisation { ctx, world, problem, plan: &plan, engine: &*engine, options, entries: &entries };
         let window = windows.as_mut().zip(plan.node.as_ref());
         let window = window.map(|([_, window], plan)| TileWindow { node: team.node(), window, plan });
-        let done = factor(&factorisation, window, a, memory, clock);
+        let (done, devices) = with_traffic(&*engine, || factor(&factorisation, window, a, memory, clock));
         if let Some(windows) = windows {
             team.keep_tile_windows(windows);
         }
-        let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
-        engine.end_operation();
         let (factor, own) = done?;
         let report =
             CholeskyReport { kernel: kernel.name(), devices, ..CholeskyReport::new(problem, &plan, &*engine, clock) };
@@ -338,6 +324,80 @@ pub fn cholesky_tiles(
     tiles_for(Site { ctx, team }, &map, norm_bits, options)
 }
 
+/// The plan of [`cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`, with the
+/// check of a whole one: the bytes that this rank takes, the factor included. Collective.
+///
+/// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
+/// of the node, as for the factorisation. Entries of many sizes take more bits for entrywise accuracy, which
+/// [`DistCholeskyOptions::range_bits`] names where they are known. A factor in the memory of an old one
+/// ([`cholesky_into`]), which is held from the start, may take more by the bytes of travelling tiles, the old
+/// factor included.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistCholeskyOptions, RankGrid, Team, TeamOptions, TileMap};
+/// use sunzi::{Context};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<u64> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let map = TileMap { grid: RankGrid::for_ranks(2), ..TileMap::symmetric(100, 64) };
+///     distributed::plan_cholesky(&ctx, &team, (&map, 128), 128, &DistCholeskyOptions::new())
+/// });
+/// for bytes in ranks {
+///     assert!(bytes? > 0); // of each rank
+/// }
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// [`crate::Error::MemoryLimit`] with the smallest limit that suffices; the errors of [`cholesky_with`] about sizes and
+/// grids; on every rank.
+pub fn plan_cholesky(
+    ctx: &Context,
+    team: &Team,
+    (map, input_bits): (&TileMap, u32),
+    precision_bits: u32,
+    options: &DistCholeskyOptions,
+) -> Result<u64> {
+    let (site, order) = (Site { ctx, team }, map.rows);
+    let world = site.world();
+    check_options(world, map, precision_bits, options)?;
+    let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
+    let range = RangeBits::for_accuracy(options.accuracy, order, precision_bits, options.range_bits);
+    let check_bytes = |range: RangeBits| (range.bits, entrywise::check_bytes_on_rank(order, world.size()));
+    let (range_bits, check_bytes) = range.map_or((0, 0), check_bytes);
+    let tiles = tiles_for(site, map, norm_bits, options)?;
+    let (engine, kernel) = engine_in_tiles(site, &tiles, norm_bits + range_bits)?;
+    let problem = agreed(world, FactorProblem::unscaled(map.rows, map.cols, precision_bits, norm_bits + range_bits))?;
+    let moved_bytes = moved_bytes(map, &tiles, team.rank(), input_bits);
+    let beside = ctx.holding(site.on_node(check_bytes));
+    let tiling = tiling(&problem, tiles);
+    let work = TileWork::new(&*engine, &tiling, problem.working_bits, &problem.exponents);
+    let memories = &node_tiles::memories(site.with(&beside), &work, kernel.name())?;
+    let input = PlanInput { work: &work, precision_bits, map: tiles, memories, moved_bytes, holds_factor: false };
+    // A whole matrix is compared with its mirror image first.
+    let compared_bytes = compared_bytes(map, &tiles, team.rank(), input_bits).unwrap_or(0);
+    let compared = site.admit(compared_bytes);
+    // No limit counts the messages of this comparison.
+    let messages = match (ctx.memory_bytes(), compared_bytes) {
+        (None, 1..) => redistribution_bytes(team.size(), (order, input_bits), (compared_bytes, compared_bytes)),
+        _ => 0,
+    };
+    let planned = larger_refusal(compared, FactorPlan::over_ranks(&beside, team, &input, options))?;
+    Ok((planned.bytes + check_bytes).max(compared_bytes + messages))
+}
+
+/// Bytes of this rank's copy of a matrix in `tiles` that is given in the tiles `map`; 0 where these are the same.
+fn moved_bytes(map: &TileMap, tiles: &TileMap, rank: usize, input_bits: u32) -> u64 {
+    if tiles == map { 0 } else { DistMatrix::bytes_for(tiles, rank, input_bits) }
+}
+
+/// Bytes of the comparison of a whole matrix in the tiles `map` with its mirror image; `None` where there is none.
+fn compared_bytes(map: &TileMap, tiles: &TileMap, rank: usize, input_bits: u32) -> Option<u64> {
+    let is_compared = map.triangle.is_none() && map.rows == map.cols;
+    is_compared.then(|| 3 * DistMatrix::bytes_for(tiles, rank, input_bits))
+}
+
 /// Refuses tiles that no factor has, sizes beyond any memory, and options that differ between ranks, which would then
 /// take different paths. Collective.
 fn check_options(
@@ -360,12 +420,12 @@ fn check_options(
 fn tiles_for(site: Site<'_>, map: &TileMap, working_bits: u32, options: &DistCholeskyOptions) -> Result<TileMap> {
     let (grid, team) = (options.grid.unwrap_or(map.grid), site.team);
     site.agree(grid.check_ranks(team.size()))?;
-    let may_share = window::may_share(site, grid);
+    let may_share = node_tiles::may_share(site, grid);
     let rows =
         |preferred, shared| options.tile_rows.unwrap_or_else(|| plan::tile_rows(map.rows, grid, preferred, shared));
     let (engine, _) = engine_of_node(site, map.rows, working_bits, |preferred| rows(preferred, may_share))?;
     let preferred = engine.preferred_rows();
-    let is_shared = may_share && window::has_room(team, &*engine, map.rows, rows(preferred, true));
+    let is_shared = may_share && node_tiles::has_room(team, &*engine, map.rows, rows(preferred, true));
     // Nodes may have different kernels, which prefer different tiles: the smallest is right for all.
     let mut wanted = [rows(preferred, is_shared) as u64];
     team.world().all_reduce(Reduction::Min, &mut wanted)?;

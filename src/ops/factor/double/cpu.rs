@@ -1,14 +1,81 @@
-//! The Cholesky factor of one tile of doubles on the host: POTRF.
+//! The work on one tile of doubles on a CPU: the tasks of tiles in any memory, and POTRF of a tile on several threads.
 //!
-//! One thread leaves it to the kernels of `kernels::f64::tile`. Several threads halve the columns until one thread is
-//! faster; at each level the earlier half is subtracted from the later one by a product, in strips of columns that
-//! threads share. Source: Gustavson, "Recursion leads to automatic variable blocking for dense linear-algebra
-//! algorithms", IBM J. Res. Dev. 41 (1997).
+//! The updates of a tile are applied in the order of their columns, each by a product of its own: the bits of a tile
+//! depend only on its entries and its operands.
 
 use crate::drive;
 use crate::error::Result;
 use crate::kernels::f64::tile::{BadPivot, Tile, TileKernels, TileMut};
-use std::ops::Range;
+use crate::runtime::protocol::TileRun;
+use crate::tile::{TileId, TileMap};
+use std::ops::{Deref, Range};
+use std::result;
+
+/// Tiles of a matrix; `operand` returns finished ones.
+pub(crate) struct CpuTasks<'a, F> {
+    pub map: &'a TileMap,
+    pub operand: F,
+}
+
+impl<W, F> CpuTasks<'_, F>
+where
+    W: Deref<Target: AsRef<[u64]>>,
+    F: Fn(TileId) -> W,
+{
+    fn view<'w>(&self, tile: TileId, words: &'w W) -> Tile<'w> {
+        let (rows, cols) = self.map.shape(tile);
+        let words: &[u64] = (**words).as_ref();
+        Tile::new(bytemuck::cast_slice(&words[..rows * cols]), rows, cols, rows)
+    }
+
+    fn view_mut<'w>(&self, tile: TileId, words: &'w mut [u64]) -> TileMut<'w> {
+        let (rows, cols) = self.map.shape(tile);
+        TileMut::new(bytemuck::cast_slice_mut(&mut words[..rows * cols]), rows, cols, rows)
+    }
+
+    /// Subtracts the products of some columns; the next operands are prefetched meanwhile.
+    pub fn update(&self, kernels: &mut TileKernels, tile: TileId, updates: Range<usize>, words: &mut [u64]) {
+        let own = self.view_mut(tile, words);
+        let of_row = |row: usize| updates.clone().map(move |col| TileId { row, col });
+        let held = |row: usize| of_row(row).map(|tile| (tile, (self.operand)(tile))).collect::<Vec<_>>();
+        let left = held(tile.row);
+        let x = left.iter().map(|(tile, words)| self.view(*tile, words));
+        if tile.row == tile.col {
+            return kernels.syrks(&x.collect::<Vec<_>>(), own);
+        }
+        let right = held(tile.col);
+        let y = right.iter().map(|(tile, words)| self.view(*tile, words));
+        kernels.gemms_nt(&x.zip(y).collect::<Vec<_>>(), own);
+    }
+
+    /// POTRF of a tile on the diagonal, TRSM of one below it.
+    ///
+    /// # Errors
+    /// The first pivot that is not positive.
+    pub fn finish(&self, kernels: &mut TileKernels, tile: TileId, words: &mut [u64]) -> result::Result<(), BadPivot> {
+        let own = self.view_mut(tile, words);
+        if tile.row == tile.col {
+            return kernels.potrf(own);
+        }
+        let diagonal = TileId { row: tile.col, col: tile.col };
+        kernels.trsm(self.view(diagonal, &(self.operand)(diagonal)), own);
+        Ok(())
+    }
+
+    /// A run on its first tile.
+    ///
+    /// # Errors
+    /// As [`CpuTasks::finish`].
+    pub fn run(&self, kernels: &mut TileKernels, run: &TileRun, words: &mut [u64]) -> result::Result<(), BadPivot> {
+        self.update(kernels, run.tile, run.updates.clone(), words);
+        if run.finish { self.finish(kernels, run.tile, words) } else { Ok(()) }
+    }
+}
+
+// POTRF of a tile on the diagonal for devices. One thread leaves it to the kernels of `kernels::f64::tile`. Several
+// threads halve the columns until one thread is faster; at each level the earlier half is subtracted from the later one
+// by a product, in strips of columns that threads share. Source: Gustavson, "Recursion leads to automatic variable
+// blocking for dense linear-algebra algorithms", IBM J. Res. Dev. 41 (1997).
 
 /// Columns that one thread factors.
 const OWN_COLUMNS: usize = 64;
@@ -21,7 +88,7 @@ const SHARED_WORK: usize = 1 << 21;
 
 /// `A = L L^T` in place of the lower triangle of the column-major `order x order` matrix `a`; entries above the
 /// diagonal stay. Runs on as many threads of the pool it is called in as there are `kernels`, at least one (asserted).
-pub(super) fn factor(a: &mut [f64], order: usize, kernels: &mut [TileKernels]) -> std::result::Result<(), BadPivot> {
+pub(super) fn factor(a: &mut [f64], order: usize, kernels: &mut [TileKernels]) -> result::Result<(), BadPivot> {
     assert_eq!(a.len(), order * order);
     assert!(!kernels.is_empty());
     match kernels {
@@ -36,7 +103,7 @@ fn columns(
     order: usize,
     range: Range<usize>,
     kernels: &mut [TileKernels],
-) -> std::result::Result<(), BadPivot> {
+) -> result::Result<(), BadPivot> {
     let Range { start, end } = range;
     if range.len() <= OWN_COLUMNS {
         let own = TileMut::new(&mut a[start * order + start..], order - start, end - start, order);
