@@ -1,4 +1,5 @@
-//! A batch: what a verb says of its problems, the memory of the whole call, and the loop over the problems.
+//! A batch: the description of its problems by an operation, the memory of the whole call, and the loop over the
+//! problems.
 //!
 //! Results and lists stay for the whole call. The rest of the memory is shared evenly; a worker's share must be enough
 //! for the largest problem without a limit, else there are fewer workers. A single worker has all the rest for problems

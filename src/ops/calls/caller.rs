@@ -1,5 +1,5 @@
-//! What a caller of verbs over ranks provides: its arrays, its failures, and its account of a call; and a call with the
-//! ranks that make it: steps on which they agree, and the memory limit that the ranks of a node share.
+//! The caller of operations over ranks: its arrays, its failures, and its account of a call; and a call with the ranks
+//! that make it: steps on which they agree, and the memory limit that the ranks of a node share.
 
 use super::CallOutcome;
 use super::account::CallAccount;

@@ -1,5 +1,5 @@
 //! Cholesky factors, triangular solves and solves over ranks, on matrices where the caller has them; and a factor that
-//! is kept: factored once, solved with many times, without its numbers being taken in again.
+//! is kept: factored once and used in many solves, without another copy of its numbers.
 
 use super::CallOutcome;
 use super::caller::{ArgumentFault, CallFailure, CallNote, CallRanks, Caller, LocalArray, TrianglePart, together};

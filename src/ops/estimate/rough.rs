@@ -1,5 +1,5 @@
-//! Solves with a factor to a few bits: in doubles, with eight right sides at a time, where the condition leaves them
-//! some bits, else in as many bits as it takes.
+//! Solves with a factor to a few bits: in doubles, with eight right-hand sides at a time, where doubles suffice for the
+//! condition number, else in as many bits as are needed.
 
 use super::power;
 use crate::context::Context;

@@ -1,6 +1,6 @@
 //! The scaling of a factorisation: the exponent of a row, and an entry as an integer below it.
 //!
-//! All ranks follow these rules for their parts of the matrix, so that all fail at the same row. Does not know:
+//! All ranks follow these rules for their parts of the matrix, so that all fail at the same row. Independent of:
 //! matrices.
 
 use crate::math::float::{FloatRef, Head, round_shifted};
