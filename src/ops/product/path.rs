@@ -1,6 +1,6 @@
 //! The choice of the path and the kernel of a product: exact sums on limbs, residue planes, devices.
 //!
-//! Decides by models of the time that each takes, fitted to measurements. Does not know: plans, memory.
+//! Decides by models of the time that each takes, fitted to measurements. Independent of: plans, memory.
 
 use crate::comm::Say;
 use crate::context::Context;

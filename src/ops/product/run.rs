@@ -10,7 +10,7 @@
 //! wait at, and its windows are plain memory.
 //! Where nodes exchange residues, the products of a batch are formed part by part: the calling thread exchanges one
 //! part while the workers multiply the next.
-//! Does not know: where entries come from (`OperandSource`) and where they go (`ResultSink`).
+//! Independent of: the sources of entries (`OperandSource`) and their destinations (`ResultSink`).
 
 use crate::comm::Fence;
 use crate::comm::window::{Level, NodeWindow, Partition, Run, TwoParts};

@@ -5,7 +5,7 @@
 //! Promise: a right result always passes. An entry passes if and only if
 //! `|C_ij - (L^T R)_ij| <= 2^(1-b) ||l_i|| ||r_j||`, decided by integers, and every `r_i` is the exact value, for any
 //! exponents (only where exponents spread over more than a million bits, up to the allowance that [`Bounds::floor`]
-//! proves). Does not know: which operation is judged.
+//! proves). Independent of: the operation that is checked.
 //! Source: R. Freivalds, "Fast probabilistic algorithms", 1979; docs/CHECKS.md, "Verification".
 
 use super::exact::{Accumulator, CutColumn, Dyadic, KEEP_ALL, ProductSum, UpperBound, term};

@@ -1,7 +1,7 @@
 //! Tiles of bytes: how operands lie, and the unit that multiplies them.
 //!
 //! A unit multiplies 32 rows of signed bytes with 32 columns of signed or unsigned ones, 64 terms at a step, as the
-//! tile registers of AMX take them: 16 rows of 64 bytes, and 16 groups of 4 terms of 16 columns each. Does not know:
+//! tile registers of AMX take them: 16 rows of 64 bytes, and 16 groups of 4 terms of 16 columns each. Independent of:
 //! moduli.
 #![forbid(unsafe_code)]
 
