@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::math::float::{Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distributed::{DistMatrix, Team};
-use crate::ops::distribution::rect::{Rect, pack, trade, unpack};
+use crate::ops::distribution::rect::{Rect, trade, unpack};
 use crate::ops::distribution::travel::most_of_one;
 use crate::ops::solve::triangle::scaled_head;
 use crate::tile::TileId;
@@ -270,12 +270,16 @@ impl StreamSource<'_> {
 /// Gives all ranks the part of a matrix that `rank` has. Collective.
 ///
 /// # Errors
-/// [`crate::Error::OutOfMemory`] on that rank, [`crate::Error::Transport`].
+/// [`crate::Error::Transport`].
 pub(super) fn broadcast_part(world: &dyn Transport, rank: usize, place: &Rect, matrix: &mut Matrix) -> Result<()> {
     let count = place.entries() * (1 + matrix.limbs_per_element());
     let mut words = Vec::with_capacity(count);
     if rank == world.rank() {
-        pack(matrix.view(), place, &mut words)?;
+        // Nothing may fail here: the other ranks wait for the words.
+        let ((heads, limbs), width, stride) = (matrix.parts(), matrix.limbs_per_element(), matrix.rows());
+        let columns = place.cols.clone().map(|col| place.rows.start + col * stride..place.rows.end + col * stride);
+        columns.clone().for_each(|at| words.extend_from_slice(&heads[at]));
+        columns.for_each(|at| words.extend_from_slice(&limbs[at.start * width..at.end * width]));
     }
     words.resize(count, 0);
     world.broadcast(rank, &mut words)?;
