@@ -43,6 +43,9 @@ use sunzi::io::{FileFormat, Headings};
 use sunzi_session::units::counted;
 use values::{format, progress, written_format};
 
+/// The heading of options without one, where others precede them that have one: it would hold for them as well.
+const PLAIN: Option<&'static str> = None;
+
 /// Columns of the widest help: longer lines are hard to read on any terminal.
 const WIDEST: usize = 120;
 

@@ -2,7 +2,7 @@
 
 use super::values::{PrecisionChoice, accuracy, broadcast, digits, grid, positive, precision, precision_or_auto, side};
 use super::values::{caching, size, termination, uplo};
-use super::{ElementType, EngineArgs, Output, Precision, SolutionOutput};
+use super::{ElementType, EngineArgs, Output, PLAIN, Precision, SolutionOutput};
 use clap::{Args, ValueHint};
 use rug::Float;
 use std::path::PathBuf;
@@ -63,26 +63,26 @@ pub struct Factor {
     #[command(flatten)]
     pub precision: FactorPrecision,
     /// Rows of a tile; the result is bitwise the same for every choice [default: from size and precision].
-    #[arg(long = "tile", value_name = "NB", value_parser = positive)]
+    #[arg(long = "tile", value_name = "NB", value_parser = positive, help_heading = PLAIN)]
     pub tile_rows: Option<usize>,
     /// Also print the logarithm of the determinant, to its correct digits.
-    #[arg(long)]
+    #[arg(long, help_heading = PLAIN)]
     pub log_det: bool,
     /// Also print an estimate of the condition number in the 1-norm.
-    #[arg(long)]
+    #[arg(long, help_heading = PLAIN)]
     pub condition: bool,
     #[command(flatten)]
     pub digits: DigitChoices,
     /// Also write a timeline of the steps, as JSON for ui.perfetto.dev or chrome://tracing.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = PLAIN)]
     pub trace: Option<PathBuf>,
     /// Also plot the factorisation over time: busy workers and finished tiles; on several ranks ready tiles, busy
     /// workers and the memory of tiles in transit.
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", help_heading = PLAIN)]
     pub plot: Option<PathBuf>,
     /// Error bound of each entry of the residual: relative to its own terms, for a factor (|L| |L^T|)_ij (entrywise,
     /// componentwise), or to norms of rows (norm), which --storage requires for big floats.
-    #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
+    #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy(), help_heading = PLAIN)]
     pub accuracy: Accuracy,
     #[command(flatten)]
     pub ranks: RankChoices,
@@ -276,12 +276,13 @@ pub struct Solve {
     /// The right-hand sides B.
     pub b: PathBuf,
     /// Factor at this precision in bits and refine the solution to the full precision.
-    #[arg(long, value_name = "BITS", value_parser = precision,
+    #[arg(long, value_name = "BITS", value_parser = precision, help_heading = PLAIN,
         conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory", "accuracy"])]
     pub refine_from: Option<u32>,
     /// Instead of a solution, plot time and correct digits against bits, at eighths of the precision, and against n,
     /// for the leading eighths of the rows; print them as a table.
-    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["refine_from", "path", "hex", "log_det", "condition",
+    #[arg(long, value_name = "FILE.svg", help_heading = PLAIN,
+        conflicts_with_all = ["refine_from", "path", "hex", "log_det", "condition",
         "digits", "no_estimate", "all_digits", "trace", "plot", "directory"])]
     pub sweep: Option<PathBuf>,
     #[command(flatten)]

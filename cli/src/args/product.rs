@@ -1,7 +1,7 @@
 //! Options of `syrk` and `gemm`.
 
 use super::values::{accuracy, caching, uplo, window};
-use super::{EngineArgs, Output, Precision};
+use super::{EngineArgs, Output, PLAIN, Precision};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use sunzi::advanced::storage::Caching;
@@ -14,32 +14,32 @@ pub struct ProductArgs {
     #[command(flatten)]
     pub precision: Precision,
     /// Check every entry of the result with one redundant prime.
-    #[arg(long)]
+    #[arg(long, help_heading = PLAIN)]
     pub self_check: bool,
     /// Check the exact product with a random vector (Freivalds' test) before rounding.
-    #[arg(long)]
+    #[arg(long, help_heading = PLAIN)]
     pub freivalds: bool,
     /// Compute the exact integer product of inputs that hold integers.
-    #[arg(long)]
+    #[arg(long, help_heading = PLAIN)]
     pub exact_integers: bool,
     /// Error bound of each entry of A B: relative to (|A| |B|)_ij (entrywise, componentwise), or to the norms of row i
     /// and column j (norm), which --storage requires.
-    #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
+    #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy(), help_heading = PLAIN)]
     pub accuracy: Accuracy,
     /// Scalar that multiplies the product: decimal, integer or hexadecimal float [default: 1].
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", help_heading = PLAIN)]
     pub alpha: Option<String>,
     /// Scalar that multiplies the matrix of --accumulate [default: 1].
-    #[arg(long, value_name = "X", requires = "accumulate")]
+    #[arg(long, value_name = "X", requires = "accumulate", help_heading = PLAIN)]
     pub beta: Option<String>,
     /// Matrix to add to the product; for syrk it must be symmetric.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = PLAIN)]
     pub accumulate: Option<PathBuf>,
     /// Also write a timeline of the steps on all ranks, as JSON for ui.perfetto.dev or chrome://tracing.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = PLAIN)]
     pub trace: Option<PathBuf>,
     /// Kind of memory that the ranks of a node share; heap serves a single process.
-    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = window())]
+    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = window(), help_heading = PLAIN)]
     pub window: WindowKind,
     #[command(flatten)]
     pub engine: EngineArgs,

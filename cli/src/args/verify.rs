@@ -2,7 +2,7 @@
 
 use super::factor::{Triangle, TriangularSystem};
 use super::values::{precision, threads};
-use super::{EngineArgs, Precision};
+use super::{EngineArgs, PLAIN, Precision};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use sunzi::Result;
@@ -119,7 +119,7 @@ pub struct SystemCheck {
     #[command(flatten)]
     pub precision: Precision,
     /// Seed of the random tests [default: random].
-    #[arg(long, value_name = "S", value_parser = parse_count)]
+    #[arg(long, value_name = "S", value_parser = parse_count, help_heading = PLAIN)]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub engine: EngineArgs,

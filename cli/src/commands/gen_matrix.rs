@@ -2,13 +2,13 @@
 
 use crate::args::Gen;
 use crate::files::{admit, has_blocks};
-use crate::progress::{Stage, generate_seconds, writing};
+use crate::progress::{Stage, checking, generate_seconds};
 use crate::session::{Session, Work, check_output};
 use crate::signals::{Mode, complete, in_mode};
 use serde_json::json;
 use std::time::Instant;
 use sunzi::gallery::{FileMatrix, Size, generate_block, generate_file};
-use sunzi::io::{FileFormat, Symmetry};
+use sunzi::io::Symmetry;
 use sunzi::{Context, Error, Matrix, Progress, Result};
 use sunzi_session::session::Session as _;
 use sunzi_session::units::describe_shape;
@@ -26,9 +26,7 @@ pub fn run(session: &mut Session, config: &Gen) -> Result<()> {
     session.expect(&[], precision_bits, |_| {
         let mut stages = vec![Stage::call("generate", generate_seconds(matrix.kind, rows, cols, precision_bits))];
         // A file that is written block by block is read once for its checksum.
-        stages.extend(
-            is_by_blocks.then(|| Stage { name: "checksum", ..writing(FileFormat::Binary, rows, cols, precision_bits) }),
-        );
+        stages.extend(is_by_blocks.then(|| checking(rows, cols, precision_bits)));
         Work { stages, output: Some((path, (rows, cols))).filter(|_| !is_by_blocks) }
     });
     if is_by_blocks {

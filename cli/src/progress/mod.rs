@@ -8,7 +8,8 @@ mod weights;
 
 pub use run::Stage;
 pub use weights::{
-    factor_seconds, generate_seconds, inverse_seconds, product_seconds, reading, solve_seconds, trsm_seconds, writing,
+    checking, factor_seconds, generate_seconds, inverse_seconds, product_seconds, reading, solve_seconds, trsm_seconds,
+    writing,
 };
 
 use crate::args::ProgressForm;

@@ -7,9 +7,10 @@ use sunzi::gallery::Kind;
 use sunzi::io::{FileFormat, FileInfo};
 
 /// Seconds for a bit of an entry of a file.
-const READ_TEXT: f64 = 11e-9;
+const READ_TEXT: f64 = 2.5e-9;
 const WRITE_TEXT: f64 = 3e-9;
 const BINARY: f64 = 0.5e-9;
+const CHECKSUM: f64 = 0.08e-9;
 
 /// Seconds for a product of words in products, factors, solves and inverses; the work around them included.
 const PRODUCT: f64 = 0.2e-9;
@@ -19,8 +20,8 @@ const INVERSE: f64 = 1.6e-9;
 
 /// Seconds for an entry of a test matrix, and for each of its bits: drawn or exact, a quotient, a derivative.
 const ENTRY: f64 = 40e-9;
-const PLAIN: f64 = 0.1e-9;
-const DIVISION: f64 = 0.3e-9;
+const PLAIN: f64 = 0.15e-9;
+const DIVISION: f64 = 0.7e-9;
 const BOOTSTRAP: f64 = 10e-9;
 
 /// Seconds to convert an entry, for each pair of its words.
@@ -41,6 +42,11 @@ pub fn reading(info: &FileInfo, bits: u32) -> Stage {
 pub fn writing(format: FileFormat, rows: usize, cols: usize, bits: u32) -> Stage {
     let rate = if is_text(format) { WRITE_TEXT } else { BINARY };
     Stage::call("write", rate * rows as f64 * cols as f64 * f64::from(bits))
+}
+
+/// Reading a binary file that was just written for its checksum, until it is safe on the disk.
+pub fn checking(rows: usize, cols: usize, bits: u32) -> Stage {
+    Stage::call("checksum", CHECKSUM * rows as f64 * cols as f64 * f64::from(bits))
 }
 
 /// Words of residues for numbers of `bits` bits in a product.

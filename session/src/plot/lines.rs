@@ -97,7 +97,7 @@ fn chart(area: &Area<'_>, chart: &Chart) -> Drawn<()> {
     let heights = widened(range(points().map(|point| point.1)));
     // A linear scale begins at 0; the legend stands above the lines.
     let bottom = if chart.scale == Scale::Linear { heights.start.min(0.0) } else { heights.start };
-    let top = heights.end + 0.25 * (heights.end - bottom);
+    let top = heights.end + (0.15 + 0.1 * chart.lines.len() as f64) * (heights.end - bottom);
     let mut context = axes(area, chart.caption, range(points().map(|point| point.0)), bottom..top)?;
     let label = |height: &f64| match chart.scale {
         Scale::Linear => format!("{height:.1}"),

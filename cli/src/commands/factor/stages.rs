@@ -19,7 +19,12 @@ pub fn expect(session: &Session, config: &Factoring, together: bool) {
     session.expect(&config.files(), bits, |infos| {
         let (order, cols) = (infos[0].rows, infos.last().map_or(0, |b| b.cols));
         let stages = if together { vec![compute(config, infos, bits)] } else { alone(config, infos, bits) };
-        let shape = if matches!(config.task, Task::Solve { .. }) { (order, cols) } else { (order, order) };
+        let shape = match config.task {
+            Task::Cholesky => (order, order),
+            Task::Solve { .. } => (order, cols),
+            // A symmetric file has one triangle.
+            Task::Inverse => (order, order.div_ceil(2)),
+        };
         Work { stages, output: config.output.as_ref().map(|output| (output.path.as_path(), shape)) }
     });
 }
