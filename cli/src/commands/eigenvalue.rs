@@ -1,7 +1,8 @@
 //! `sunzi eigenvalue`: intervals that contain the smallest and the largest eigenvalue of a symmetric matrix.
 //!
 //! Promise: an interval contains the eigenvalue of the matrix in the file, roundings of its decimals included, and so
-//! do the decimals that are printed. Independent of: the computation of an interval.
+//! do the decimals that are printed; decimals of a file that states its precision stand for numbers of that precision.
+//! Independent of: the computation of an interval.
 
 use crate::args::Eigenvalue;
 use crate::input::Reader;
@@ -100,8 +101,10 @@ fn admit(session: &Session, config: &Eigenvalue, reader: &Reader<'_>) -> Result<
     if config.factor.is_some() || bits <= DOUBLES_BITS {
         return Ok(());
     }
-    reader.admit(&[&config.a], |infos| {
-        least_bytes(session.context(&config.engine)?, |ctx| plan_extreme_eigenvalue(ctx, infos[0].rows, bits))
+    let Some(announced) = reader.announced(&[&config.a])? else { return Ok(()) };
+    let (order, matrix_bits) = (announced[0].rows, announced[0].bits);
+    reader.admit(&[&config.a], |_| {
+        least_bytes(session.context(&config.engine)?, |ctx| plan_extreme_eigenvalue(ctx, order, matrix_bits, bits))
     })
 }
 

@@ -209,7 +209,7 @@ fn inverse(session: &mut Session, args: &PlanCholesky) -> Result<()> {
 fn eigenvalue(session: &mut Session, args: &PlanEigenvalue) -> Result<()> {
     let PlanEigenvalue { rows: order, precision, ref engine } = *args;
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision));
-    request.show(session, |ctx| plan_extreme_eigenvalue(ctx, order, precision), describe_eigenvalue)
+    request.show(session, |ctx| plan_extreme_eigenvalue(ctx, order, precision, precision), describe_eigenvalue)
 }
 
 fn solve(

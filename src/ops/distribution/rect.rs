@@ -2,7 +2,7 @@
 
 use crate::comm::{Incoming, Outgoing, Transport};
 use crate::error::Result;
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::Matrix;
 use crate::tile::{TileId, TileMap};
 use std::ops::Range;
 
@@ -48,18 +48,7 @@ impl Rect {
     }
 }
 
-/// Appends the heads, then the limbs of a rectangle, column by column.
-pub(crate) fn pack(view: MatrixView<'_>, place: &Rect, message: &mut Vec<u64>) -> Result<()> {
-    if !place.is_empty() {
-        let piece = view.block(place.rows.clone(), place.cols.clone())?.to_matrix()?;
-        let (heads, limbs) = piece.parts();
-        message.extend_from_slice(heads);
-        message.extend_from_slice(limbs);
-    }
-    Ok(())
-}
-
-/// Writes the entries of a rectangle, as [`pack`] puts them.
+/// Writes the entries of a rectangle: `message` has the heads, then the limbs, column by column.
 pub(crate) fn unpack(message: &[u64], place: &Rect, matrix: &mut Matrix) {
     let (heads, limbs) = message.split_at(place.entries());
     store(heads, limbs, place, matrix);

@@ -22,6 +22,10 @@ const MOST_FACTORISATIONS: usize = 200;
 /// Bits of the ends of an interval that was found in doubles.
 const RESULT_BITS: u32 = 64;
 
+/// The largest magnitude of the exponent of a matrix's largest entry: bounds of errors are products of up to three norms,
+/// and the range of MPFR ends at `2^30`.
+pub(super) const MOST_EXPONENT: i64 = 1 << 27;
+
 /// Least bits of a factorisation beyond the requested ones: most matrices need no more.
 const SPARE_BITS: u32 = 64;
 
@@ -40,6 +44,7 @@ pub(super) fn find(
     if let Some(found) = find_in_doubles(ctx, matrix, precision_bits)? {
         return Ok(found);
     }
+    check_exponents(matrix)?;
     let mut search = Search::new(ctx, matrix, precision_bits)?;
     let found = search.run()?;
     Ok((found, search.report))
@@ -108,7 +113,25 @@ fn top(value: &Float) -> i64 {
     value.get_exp().map_or(-(1 << 40), i64::from)
 }
 
-/// `2^exponent` with two bits, within the range of exponents.
+/// Refuses a matrix whose largest entry is so large or small that a bound of an error would leave the range of
+/// exponents, in which [`power`] is exact.
+///
+/// # Errors
+/// [`Error::ExponentRange`] with that entry.
+pub(super) fn check_exponents(matrix: &Matrix) -> Result<()> {
+    let heads = matrix.parts().0.iter().enumerate().filter(|(_, head)| !Head(**head).is_zero());
+    let Some((at, exponent)) = heads.map(|(at, &head)| (at, Head(head).exponent())).max_by_key(|entry| entry.1) else {
+        return Ok(());
+    };
+    if exponent.abs() <= MOST_EXPONENT {
+        return Ok(());
+    }
+    let (row, column) = (at % matrix.rows(), at / matrix.rows());
+    Err(Error::ExponentRange { row, column, exponent, limit: MOST_EXPONENT })
+}
+
+/// `2^exponent` with two bits, for exponents up to `2^29`; the bounds of errors of matrices that [`check_exponents`]
+/// accepts are within them.
 pub(super) fn power(exponent: i64) -> Float {
     Float::with_val(2, 1) << exponent.clamp(-(1 << 29), 1 << 29) as i32
 }

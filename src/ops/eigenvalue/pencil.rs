@@ -1,6 +1,6 @@
 //! `L^-1 X L^-T` as a matrix, and the errors of its eigenvalues: a small congruence, and a small sum.
 
-use super::interval::{find, of_zero_matrix, power};
+use super::interval::{check_exponents, find, of_zero_matrix, power};
 use super::{EigenvalueInterval, EigenvalueReport, Extreme, reflected};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -94,6 +94,7 @@ impl Congruence<'_> {
         let whole = self.x.to_symmetric()?;
         let entrywise = GemmOptions::new().accuracy(Accuracy::Entrywise);
         let half = gemm_with(ctx, &inverse, &whole, bits, &entrywise)?.result;
+        [&inverse, &whole].into_iter().try_for_each(check_exponents)?;
         let product = gemm_with(ctx, &half, inverse.transposed(), bits, &entrywise)?.result;
         let symmetric = SymmetricMatrix::from_triangle(product, Uplo::Lower)?;
         let (n, lower, x) = (norm_exponent(&inverse.view()), lower_norm(&self.l), norm_exponent(&whole.view()));

@@ -27,14 +27,14 @@ pub struct EigenvaluePlan {
 }
 
 /// Plans [`extreme_eigenvalue_with`](super::extreme_eigenvalue_with) for a matrix of `order` rows and an interval that
-/// determines `precision_bits` bits of the eigenvalue.
+/// determines `precision_bits` bits of the eigenvalue; `matrix_bits` is the precision of the matrix.
 ///
 /// An eigenvalue that is far smaller than the norm of the matrix needs more bits, and so more memory; an interval of a
 /// few digits, which doubles can prove, needs less. Cost: independent of the order.
 ///
 /// ```
 /// use sunzi::{Context, eigenvalue};
-/// let plan = eigenvalue::plan_extreme_eigenvalue(&Context::new()?, 100, 256)?;
+/// let plan = eigenvalue::plan_extreme_eigenvalue(&Context::new()?, 100, 256, 256)?;
 /// assert!(plan.planned_bytes > plan.search_bytes);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
@@ -43,12 +43,17 @@ pub struct EigenvaluePlan {
 /// The errors of [`extreme_eigenvalue_with`](super::extreme_eigenvalue_with) about sizes and precision;
 /// [`Error::MemoryLimit`](crate::Error::MemoryLimit) with the smallest limit that suffices;
 /// [`Error::DimensionOverflow`](crate::Error::DimensionOverflow).
-pub fn plan_extreme_eigenvalue(ctx: &Context, order: usize, precision_bits: u32) -> Result<EigenvaluePlan> {
+pub fn plan_extreme_eigenvalue(
+    ctx: &Context,
+    order: usize,
+    matrix_bits: u32,
+    precision_bits: u32,
+) -> Result<EigenvaluePlan> {
     check(order, precision_bits)?;
     let working_bits = interval::first_bits(precision_bits);
-    Matrix::check_size(order, order, working_bits)?;
-    let copy_bytes = Matrix::bytes_for(order, order, precision_bits);
-    let search_bytes = copy_bytes.saturating_add(interval::search_bytes(order, working_bits));
+    Matrix::check_size(order, order, matrix_bits.max(working_bits))?;
+    let copy_bytes = Matrix::bytes_for(order, order, matrix_bits);
+    let search_bytes = copy_bytes.saturating_add(interval::search_bytes(order, matrix_bits.max(working_bits)));
     let options = CholeskyOptions::new().accuracy(Accuracy::Norm);
     let factorisation = plan_cholesky(&ctx.holding(search_bytes), order, working_bits, &options)?;
     let planned_bytes = search_bytes.saturating_add(factorisation.planned_bytes);

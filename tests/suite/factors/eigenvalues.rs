@@ -237,20 +237,52 @@ fn searches_refuse_what_has_no_eigenvalue() {
 fn a_plan_holds_what_a_run_takes() {
     let (order, bits) = (70, 200);
     let a = SymmetricMatrix::new(Matrix::identity(order, bits).unwrap()).unwrap();
-    let plan = plan_extreme_eigenvalue(&context(1), order, bits).unwrap();
+    let plan = plan_extreme_eigenvalue(&context(1), order, bits, bits).unwrap();
     assert_eq!((plan.order, plan.precision_bits, plan.factorisation.precision_bits), (order, bits, bits + 64));
     let found = extreme_eigenvalue_with(&context(1), &a, bits, &EigenvalueOptions::new()).unwrap();
     assert!(found.report.planned_bytes <= plan.planned_bytes, "{:?} {}", found.report, plan.planned_bytes);
     let limited = |bytes| Context::builder().threads(1).memory_bytes(bytes).build().unwrap();
-    let Err(Error::MemoryLimit { minimum_bytes, .. }) = plan_extreme_eigenvalue(&limited(1), order, bits) else {
+    let Err(Error::MemoryLimit { minimum_bytes, .. }) = plan_extreme_eigenvalue(&limited(1), order, bits, bits) else {
         panic!("one byte is enough");
     };
     assert!(minimum_bytes <= plan.planned_bytes);
-    plan_extreme_eigenvalue(&limited(minimum_bytes), order, bits).unwrap();
+    plan_extreme_eigenvalue(&limited(minimum_bytes), order, bits, bits).unwrap();
     extreme_eigenvalue_with(&limited(minimum_bytes), &a, bits, &EigenvalueOptions::new()).unwrap();
     for (order, bits) in [(0, 64), (10, 1), (10, 1 << 30)] {
-        assert!(plan_extreme_eigenvalue(&context(1), order, bits).is_err(), "{order} {bits}");
+        assert!(plan_extreme_eigenvalue(&context(1), order, bits, bits).is_err(), "{order} {bits}");
     }
-    let most = plan_extreme_eigenvalue(&context(1), usize::MAX, 64);
+    let most = plan_extreme_eigenvalue(&context(1), usize::MAX, 64, 64);
     assert!(matches!(most, Err(Error::DimensionOverflow { .. })), "{most:?}");
+}
+
+/// So is a plan for a matrix of more bits than its eigenvalue is to have.
+#[test]
+fn a_plan_counts_the_precision_of_the_matrix() {
+    let (order, bits) = (50, 100);
+    for matrix_bits in [100, 164, 165, 1000] {
+        let a = SymmetricMatrix::new(Matrix::identity(order, matrix_bits).unwrap()).unwrap();
+        let plan = plan_extreme_eigenvalue(&context(1), order, matrix_bits, bits).unwrap();
+        let found = extreme_eigenvalue_with(&context(1), &a, bits, &EigenvalueOptions::new()).unwrap();
+        assert!(found.report.planned_bytes <= plan.planned_bytes, "{matrix_bits}: {:?}", found.report);
+    }
+}
+
+/// Bounds of errors are powers of two, which must be within the range of exponents.
+#[test]
+fn entries_near_the_ends_of_the_exponents_are_refused() {
+    let of = |exponent: i64| {
+        let mut matrix = Matrix::zeros(2, 2, 64).unwrap();
+        matrix.set_integer_exponent(0, 0, &3.into(), exponent).unwrap();
+        matrix.set_integer_exponent(1, 1, &5.into(), exponent).unwrap();
+        extreme_eigenvalue(&context(1), &SymmetricMatrix::new(matrix).unwrap(), 64)
+    };
+    for (sign, most) in [(1, (1 << 27) - 3), (-1, (1 << 27) + 3)] {
+        let found = of(sign * most).unwrap();
+        let exact = Float::with_val(64, 3) << (sign * most) as i32;
+        assert!(found.lower <= exact && exact <= found.upper, "{sign}: {found:?}");
+        for exponent in [sign * (most + 1), sign * 600_000_000] {
+            let refused = of(exponent).unwrap_err();
+            assert!(matches!(refused, Error::ExponentRange { row: 1, column: 1, .. }), "{exponent}: {refused}");
+        }
+    }
 }
