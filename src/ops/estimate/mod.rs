@@ -12,9 +12,11 @@ mod doubles;
 mod log_det;
 pub(crate) mod proven;
 pub(crate) mod rough;
+mod search;
 mod solution;
 
 pub use certificate::Certificate;
+pub use search::{PrecisionSearch, PrecisionTry};
 
 use crate::error::{Error, Result};
 use rug::Float;
