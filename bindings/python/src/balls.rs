@@ -19,6 +19,9 @@ use sunzi::ball::{self, Ball, BallMatrix};
 /// Bits of radii.
 const RADIUS_BITS: u32 = 64;
 
+/// Operands that are balls, in messages.
+pub const OPERANDS: &str = "balls, whose results state their errors themselves";
+
 /// Whether a call is one on balls: some operand is one, and no exact result of integers is requested.
 ///
 /// # Errors

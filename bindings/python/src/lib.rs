@@ -4,6 +4,7 @@
 //! (`call`), and gives the result the form of the operands (`output`). `matrix` and `factor` are the classes that stay
 //! in Rust. `unsafe` is only in `native`.
 
+mod answers;
 mod argument;
 mod arithmetic;
 mod assign;
@@ -34,6 +35,8 @@ mod sdp;
 mod signals;
 mod stack;
 mod structured;
+mod symmetric;
+mod text;
 mod vectors;
 mod verification;
 mod view;

@@ -45,6 +45,12 @@ pub fn held_bits(py: Python<'_>, shape: Shape) -> PyResult<Option<u32>> {
     }
 }
 
+/// Correct digits, in the maximum norm, of an answer with this number of them after its entries have been rounded to
+/// `bits` bits.
+pub fn digits_held(digits: f64, bits: u32) -> f64 {
+    (-(10f64.powf(-digits) + 2f64.powi(-(bits as i32))).log10()).max(0.0)
+}
+
 /// The result as a Python object.
 ///
 /// # Errors
@@ -196,19 +202,7 @@ impl<'py> Destination<'py> {
     /// # Errors
     /// `TypeError` where it is no array of objects or doubles; `ValueError` where it is read-only or its shape differs.
     pub fn new(array: Bound<'py, PyAny>, rows: usize, cols: usize) -> PyResult<Destination<'py>> {
-        if !is_array(&array)? {
-            let name = array.get_type().fully_qualified_name()?;
-            return Err(PyTypeError::new_err(format!("out= must be a NumPy array, but its type is {name}")));
-        }
-        let letter: String = array.getattr("dtype")?.getattr("char")?.extract()?;
-        let container = match letter.as_str() {
-            "O" => Container::Objects,
-            "d" => Container::Doubles,
-            _ => {
-                let dtype = array.getattr("dtype")?;
-                return Err(PyTypeError::new_err(format!("out= has the dtype {dtype}; it must be object or float64")));
-            }
-        };
+        let container = Destination::container_of(&array)?;
         let shape: Vec<usize> = array.getattr("shape")?.extract()?;
         if shape != [rows, cols] && !(cols == 1 && shape == [rows]) {
             let message = format!("out= has the shape {shape:?}, but the result is {rows} x {cols}");
@@ -218,6 +212,23 @@ impl<'py> Destination<'py> {
             return Err(PyValueError::new_err(format!("out=, an array of shape {shape:?}, is read-only")));
         }
         Ok(Destination { array, container })
+    }
+
+    /// The container that an array is.
+    ///
+    /// # Errors
+    /// `TypeError` where it is no array of objects or doubles.
+    pub fn container_of(array: &Bound<'py, PyAny>) -> PyResult<Container> {
+        if !is_array(array)? {
+            let name = array.get_type().fully_qualified_name()?;
+            return Err(PyTypeError::new_err(format!("out= must be a NumPy array, but its type is {name}")));
+        }
+        let dtype = array.getattr("dtype")?;
+        match dtype.getattr("char")?.extract::<String>()?.as_str() {
+            "O" => Ok(Container::Objects),
+            "d" => Ok(Container::Doubles),
+            _ => Err(PyTypeError::new_err(format!("out= has the dtype {dtype}; it must be object or float64"))),
+        }
     }
 
     /// The shape of the result here, with numbers of this kind.
