@@ -18,6 +18,7 @@ use crate::kind::{Container, NumberKind};
 use crate::matrix_object::Matrix;
 use crate::output::{Builder, Shape};
 use crate::runner::Runner;
+use crate::text::{self, NumberFormat};
 use pyo3::exceptions::{PyTypeError, PyValueError, PyZeroDivisionError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
