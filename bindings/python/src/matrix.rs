@@ -147,13 +147,16 @@ impl Matrix {
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let view = self.view();
         let chosen = Chosen::new(key, view.rows(), view.cols(), self.line)?;
-        if let (Selection::One(row), Selection::One(col)) = (&chosen.rows, &chosen.cols) {
-            let builder = Builder::new(py, self.kind, view.precision_bits());
-            return builder?.number(view.entries().get(*row, *col), *row, *col);
-        }
-        let part = match (chosen.rows.range(), chosen.cols.range()) {
-            (Some(rows), Some(cols)) => view.block(rows, cols),
-            _ => py.detach(|| view.gather(&chosen.rows.list(), &chosen.cols.list())).or_raise(py)?,
+        let part = match &chosen {
+            Chosen::Block { rows: Selection::One(row), cols: Selection::One(col) } => {
+                let builder = Builder::new(py, self.kind, view.precision_bits());
+                return builder?.number(view.entries().get(*row, *col), *row, *col);
+            }
+            Chosen::Block { rows, cols } => match (rows.range(), cols.range()) {
+                (Some(rows), Some(cols)) => view.block(rows, cols),
+                _ => py.detach(|| view.gather(&rows.list(), &cols.list())).or_raise(py)?,
+            },
+            Chosen::Entries { rows, cols } => py.detach(|| view.gather_column(rows, cols)).or_raise(py)?,
         };
         Ok(Bound::new(py, Matrix { line: chosen.line(), taken: true, ..Matrix::new(part, self.kind) })?.into_any())
     }
