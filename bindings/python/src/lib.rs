@@ -12,8 +12,10 @@ mod balls;
 mod batches;
 mod call;
 mod choices;
+mod collector;
 mod context;
 mod decimals;
+mod elementwise;
 mod errors;
 mod factor;
 mod factors;
@@ -81,6 +83,7 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(structured::symm, module)?)?;
     module.add_function(wrap_pyfunction!(structured::syr2k, module)?)?;
     module.add_function(wrap_pyfunction!(structured::eigenvalue, module)?)?;
+    module.add_function(wrap_pyfunction!(elementwise::elementwise, module)?)?;
     module.add_function(wrap_pyfunction!(stack::joined, module)?)?;
     module.add_function(wrap_pyfunction!(stack::line, module)?)?;
     module.add_function(wrap_pyfunction!(factors::ldlt, module)?)?;

@@ -192,7 +192,8 @@ impl Matrix {
         functions::gemm(left.as_any(), slf.as_any(), &PyDict::new(py))
     }
 
-    /// The sum; each entry is rounded once to the larger precision.
+    /// The sum with a matrix, or with a number, which is added to each entry; each entry is rounded once, to the larger
+    /// precision of two matrices, and with a number to that of the matrix.
     fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         self.sum(other, false)
     }
@@ -201,7 +202,7 @@ impl Matrix {
         self.sum(other, false)
     }
 
-    /// The difference; each entry is rounded once to the larger precision.
+    /// The difference; see `+`.
     fn __sub__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         self.sum(other, true)
     }
@@ -351,9 +352,10 @@ impl Matrix {
     }
 
     /// `log det A` for this symmetric positive definite `A`; see `sunzi.log_det`.
-    #[pyo3(signature = (*, precision=None, context=None, progress=None))]
+    #[pyo3(signature = (*, uplo=None, precision=None, context=None, progress=None))]
     fn log_det<'py>(
         slf: &Bound<'py, Self>,
+        uplo: Option<&str>,
         precision: Option<i64>,
         context: Option<Bound<'py, Context>>,
         progress: Option<Bound<'py, PyAny>>,
