@@ -5,6 +5,7 @@
 
 use crate::call::Call;
 use crate::choices::{Named, json, op};
+use crate::collector::CollectorPause;
 use crate::input::Operand;
 use crate::kind::{Container, NumberKind};
 use crate::output::{Builder, Shape};
@@ -305,6 +306,7 @@ struct Told {
 
 /// The entries as `arb`, row by row.
 fn numbers<'py>(py: Python<'py>, balls: &BallMatrix) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let _pause = CollectorPause::begin(py)?;
     let arb = py.import("flint")?.getattr("arb")?;
     let mut midpoints = Builder::new(py, NumberKind::Flint, balls.midpoint().precision_bits())?;
     let mut radii = Builder::new(py, NumberKind::Flint, RADIUS_BITS)?;

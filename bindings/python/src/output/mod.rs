@@ -1,7 +1,9 @@
 //! Results in the form that the operands had.
 
+mod mpmath;
 mod numbers;
 
+use crate::collector::CollectorPause;
 use crate::input::{is_array, long_double_bits};
 use crate::kind::{Container, NumberKind};
 use crate::matrix_object::Matrix;
@@ -87,6 +89,7 @@ pub fn assemble<'py>(
         let array = numpy.call_method1("frombuffer", (PyByteArray::new(py, &bytes), "<f8"))?;
         return shaped(array, rows, cols, shape.container);
     }
+    let _pause = CollectorPause::begin(py)?;
     contain(py, objects(py, view, form, shape.kind)?, rows, cols, shape)
 }
 
@@ -123,10 +126,10 @@ pub fn contain<'py>(
             shaped(array, rows, cols, shape.container)
         }
         Container::ArbMat => py.import("flint")?.getattr("arb_mat")?.call1((rows, cols, PyList::new(py, numbers)?)),
-        Container::MpmathMatrix if rows == 0 || cols == 0 => {
-            py.import("mpmath")?.getattr("matrix")?.call1((rows, cols))
-        }
-        Container::MpmathMatrix => py.import("mpmath")?.getattr("matrix")?.call1((nested(py, numbers, rows, cols)?,)),
+        Container::MpmathMatrix => match mpmath::matrix(py, &numbers, rows, cols)? {
+            Some(matrix) => Ok(matrix),
+            None => py.import("mpmath")?.getattr("matrix")?.call1((nested(py, numbers, rows, cols)?,)),
+        },
         _ => Ok(nested(py, numbers, rows, cols)?.into_any()),
     }
 }

@@ -22,9 +22,10 @@ pub struct Builder<'py> {
 enum Way<'py> {
     /// `gmpy2.mpfr`, by layout or through hexadecimal digits.
     Mpfr(&'static Gmpy2),
-    /// `mpmath.mp.make_mpf`, and how its mantissa is made.
+    /// `mpmath.mpf`, made as `mpmath.mp.make_mpf` makes it, and how its mantissa is made.
     Mpf {
-        make: Bound<'py, PyAny>,
+        new: Bound<'py, PyAny>,
+        class: Bound<'py, PyAny>,
         mantissa: Mantissa<'py>,
     },
     /// `flint.arb`.
@@ -67,17 +68,22 @@ impl<'py> Mantissa<'py> {
     fn make(&self, py: Python<'py>, limbs: &[u64]) -> PyResult<Bound<'py, PyAny>> {
         match (self, limbs) {
             (Mantissa::Int(_), &[small]) => Ok(small.into_pyobject(py)?.into_any()),
-            (Mantissa::Int(from_bytes), _) => from_bytes.call1((little_endian(&[], limbs, py), intern!(py, "little"))),
+            (Mantissa::Int(from_bytes), _) => from_bytes.call1((little_endian(&[], limbs, py)?, intern!(py, "little"))),
             // One byte for the type, one for the sign.
-            (Mantissa::Mpz(from_binary), _) => from_binary.call1((little_endian(&[1, 1], limbs, py),)),
+            (Mantissa::Mpz(from_binary), _) => from_binary.call1((little_endian(&[1, 1], limbs, py)?,)),
         }
     }
 }
 
-fn little_endian<'py>(head: &[u8], limbs: &[u64], py: Python<'py>) -> Bound<'py, PyBytes> {
-    let mut bytes = head.to_vec();
-    bytes.extend(limbs.iter().flat_map(|limb| limb.to_le_bytes()));
-    PyBytes::new(py, &bytes)
+fn little_endian<'py>(head: &[u8], limbs: &[u64], py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, head.len() + 8 * limbs.len(), |bytes| {
+        let (first, rest) = bytes.split_at_mut(head.len());
+        first.copy_from_slice(head);
+        for (place, limb) in rest.chunks_exact_mut(8).zip(limbs) {
+            place.copy_from_slice(&limb.to_le_bytes());
+        }
+        Ok(())
+    })
 }
 
 impl<'py> Builder<'py> {
@@ -96,7 +102,8 @@ impl<'py> Builder<'py> {
                     true => Mantissa::Mpz(py.import("gmpy2")?.getattr("from_binary")?),
                     false => Mantissa::int(py)?,
                 };
-                Way::Mpf { make: mpmath.getattr("mp")?.getattr("make_mpf")?, mantissa }
+                let new = py.get_type::<PyAny>().getattr("__new__")?;
+                Way::Mpf { new, class: mpmath.getattr("mp")?.getattr("mpf")?, mantissa }
             }
             NumberKind::Flint => Way::Arb { class: py.import("flint")?.getattr("arb")?, mantissa: Mantissa::int(py)? },
             NumberKind::Fraction => {
@@ -153,11 +160,13 @@ impl<'py> Builder<'py> {
                     gmpy2.widest.bind(self.py),
                 )),
             },
-            Way::Mpf { make, mantissa } => {
+            Way::Mpf { new, class, mantissa } => {
                 let (limbs, exponent) = odd(value);
                 let integer = mantissa.make(self.py, &limbs)?;
                 let parts = (u8::from(negative), integer, exponent, bit_length(&limbs)).into_pyobject(self.py)?;
-                make.call1((parts,))
+                let number = new.call1((class,))?;
+                number.setattr(intern!(self.py, "_mpf_"), parts)?;
+                Ok(number)
             }
             Way::Arb { class, mantissa } => {
                 let (integer, exponent) = self.signed(mantissa, value)?;
