@@ -307,17 +307,10 @@ struct Told {
 /// The entries as `arb`, row by row.
 fn numbers<'py>(py: Python<'py>, balls: &BallMatrix) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let _pause = CollectorPause::begin(py)?;
-    let arb = py.import("flint")?.getattr("arb")?;
-    let mut midpoints = Builder::new(py, NumberKind::Flint, balls.midpoint().precision_bits())?;
-    let mut radii = Builder::new(py, NumberKind::Flint, RADIUS_BITS)?;
+    let mut builder = Builder::new(py, NumberKind::Flint, balls.midpoint().precision_bits())?;
     let mut numbers = Vec::with_capacity(balls.rows() * balls.cols());
     for (row, col) in (0..balls.rows()).flat_map(|row| (0..balls.cols()).map(move |col| (row, col))) {
-        let midpoint = midpoints.number(balls.midpoint().get(row, col), row, col)?;
-        let radius = balls.radius().get(row, col);
-        numbers.push(match radius.head.is_zero() {
-            true => midpoint,
-            false => arb.call1((midpoint, radii.number(radius, row, col)?))?,
-        });
+        numbers.push(builder.ball(balls.midpoint().get(row, col), balls.radius().get(row, col), row, col)?);
     }
     Ok(numbers)
 }

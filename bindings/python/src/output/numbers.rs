@@ -2,6 +2,7 @@
 
 use crate::input::long_double_bits;
 use crate::kind::NumberKind;
+use crate::native::flint::{ArbRadius, ArbTemplates, Arbs, ExactArb};
 use crate::native::gmpy2::{Gmpy2, Parts};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
@@ -28,10 +29,12 @@ enum Way<'py> {
         class: Bound<'py, PyAny>,
         mantissa: Mantissa<'py>,
     },
-    /// `flint.arb`.
+    /// `flint.arb`, by layout or from integers.
     Arb {
         class: Bound<'py, PyAny>,
         mantissa: Mantissa<'py>,
+        arbs: Option<&'static Arbs>,
+        templates: ArbTemplates<'py>,
     },
     /// `fractions.Fraction`.
     Fraction {
@@ -105,7 +108,12 @@ impl<'py> Builder<'py> {
                 let new = py.get_type::<PyAny>().getattr("__new__")?;
                 Way::Mpf { new, class: mpmath.getattr("mp")?.getattr("mpf")?, mantissa }
             }
-            NumberKind::Flint => Way::Arb { class: py.import("flint")?.getattr("arb")?, mantissa: Mantissa::int(py)? },
+            NumberKind::Flint => Way::Arb {
+                class: py.import("flint")?.getattr("arb")?,
+                mantissa: Mantissa::int(py)?,
+                arbs: Arbs::loaded(py)?,
+                templates: ArbTemplates::default(),
+            },
             NumberKind::Fraction => {
                 Way::Fraction { class: py.import("fractions")?.getattr("Fraction")?, mantissa: Mantissa::int(py)? }
             }
@@ -145,8 +153,36 @@ impl<'py> Builder<'py> {
         }
     }
 
-    fn other_than_zero(&self, value: FloatRef<'_>, row: usize, col: usize) -> PyResult<Bound<'py, PyAny>> {
+    /// A ball of python-flint.
+    ///
+    /// # Errors
+    /// As [`Builder::number`].
+    pub fn ball(
+        &mut self,
+        midpoint: FloatRef<'_>,
+        radius: FloatRef<'_>,
+        row: usize,
+        col: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if radius.head.is_zero() {
+            return self.number(midpoint, row, col);
+        }
+        if let Way::Arb { arbs: Some(arbs), templates, .. } = &mut self.way
+            && !midpoint.head.is_zero()
+            && let &[limb] = radius.limbs
+        {
+            let radius = ArbRadius::at_least(limb, radius.head.exponent());
+            return arbs.make(self.py, templates, normalised(midpoint), radius);
+        }
+        let (midpoint, radius) = (self.number(midpoint, row, col)?, self.number(radius, row, col)?);
+        midpoint.get_type().call1((midpoint, radius))
+    }
+
+    fn other_than_zero(&mut self, value: FloatRef<'_>, row: usize, col: usize) -> PyResult<Bound<'py, PyAny>> {
         let negative = value.head.is_negative();
+        if let Way::Arb { arbs: Some(arbs), templates, .. } = &mut self.way {
+            return arbs.make(self.py, templates, normalised(value), ArbRadius::default());
+        }
         match &self.way {
             Way::Mpfr(gmpy2) => match &gmpy2.layout {
                 Some(layout) => {
@@ -168,7 +204,7 @@ impl<'py> Builder<'py> {
                 number.setattr(intern!(self.py, "_mpf_"), parts)?;
                 Ok(number)
             }
-            Way::Arb { class, mantissa } => {
+            Way::Arb { class, mantissa, .. } => {
                 let (integer, exponent) = self.signed(mantissa, value)?;
                 let parts = (integer, exponent).into_pyobject(self.py)?;
                 class.call1((parts,))
@@ -235,6 +271,12 @@ fn long_double<'py>(
         return Err(PyOverflowError::new_err(message));
     }
     numpy.call_method1("ldexp", (whole, exponent))
+}
+
+/// A number other than 0 without limbs of zeros below.
+fn normalised(value: FloatRef<'_>) -> ExactArb<'_> {
+    let low = value.limbs.iter().position(|&limb| limb != 0).unwrap_or(0);
+    ExactArb { negative: value.head.is_negative(), exponent: value.head.exponent(), limbs: &value.limbs[low..] }
 }
 
 /// The significand as an odd integer, and the exponent that goes with it.
