@@ -74,3 +74,4 @@ pub mod tile {
 pub use crate::ops::cholesky::cholesky_reference;
 pub use crate::ops::optional_estimate;
 pub use crate::ops::{FaultHook, Hooks};
+pub use crate::ops::{PrecisionSearch, PrecisionTry};

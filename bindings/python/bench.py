@@ -1,8 +1,12 @@
-"""Cholesky and solve on Python numbers, compared with mpmath and python-flint.
+"""Cholesky and solve on Python numbers, compared with mpmath and python-flint; products, compared with loops over
+their numbers.
 
     python bindings/python/bench.py [--order 500] [--precision 512] [--runs 5]
+    python bindings/python/bench.py --borders [--order 300] [--precision 256]
 
-mpmath is timed at a smaller order and extrapolated by n³. Conversions are part of our times; their share is shown.
+mpmath is timed at a smaller order and extrapolated by n³. Conversions are part of our times; their share is shown. With
+`--borders` a product of two matrices of each type is compared with the product of two `sunzi.Matrix`, and with a loop
+that only reads the entries of both operands as integers and makes the objects of the result from integers.
 """
 
 import argparse
@@ -51,8 +55,65 @@ def ours(runs: int, call: Callable[[dict[str, float]], object]) -> str:
     return f"{seconds:.3f} s, {share:.0%} conversions ({parts}); planned {report.get('planned_bytes', 0) / 1e6:.1f} MB"
 
 
+def read_and_make_mpf(a: list[list[mpmath.mpf]], b: list[list[mpmath.mpf]]) -> object:
+    """Reads two lists of rows and makes a third."""
+    for matrix in (a, b):
+        for row in matrix:
+            for x in row:
+                sign, mantissa, exponent, bits = x._mpf_
+    make = mpmath.mp.make_mpf
+    return [[make((x._mpf_[0], x._mpf_[1], x._mpf_[2], x._mpf_[3])) for x in row] for row in a]
+
+
+def read_and_make_mpmath(a: mpmath.matrix, b: mpmath.matrix) -> object:
+    """Reads two matrices and makes a third."""
+    for matrix in (a, b):
+        for x in matrix:
+            sign, mantissa, exponent, bits = x._mpf_
+    make = mpmath.mp.make_mpf
+    return mpmath.matrix([[make(x._mpf_) for x in row] for row in a.tolist()])
+
+
+def read_and_make_arb(a: flint.arb_mat, b: flint.arb_mat) -> object:
+    """Reads two matrices and makes a third."""
+    parts: list[tuple[int, int]] = []
+    for matrix in (a, b):
+        parts = []
+        for x in matrix.entries():
+            mantissa, exponent = x.man_exp()
+            parts.append((int(mantissa), int(exponent)))
+    return flint.arb_mat(a.nrows(), a.ncols(), [flint.arb(pair) for pair in parts])
+
+
+def borders(order: int, precision: int, runs: int, context: sunzi.Context) -> None:
+    """Products from and to the types of other packages."""
+    rows = entries(order, precision)
+    a, b = sunzi.Matrix(rows), sunzi.Matrix([row[::-1] for row in rows])
+    product = best(runs, lambda: sunzi.gemm(a, b, context=context))
+    print(f"product of two Matrix: {product:.4f} s")
+    flints = lambda m: m.to_flint()
+    lists = lambda m: m.to_list("mpmath")
+    kinds: list[tuple[str, Callable[[sunzi.Matrix], object], Callable[..., object] | None]] = [
+        ("gmpy2.mpfr in lists", lambda m: m.to_gmpy2(), None),
+        ("mpmath.mpf in lists", lists, read_and_make_mpf),
+        ("mpmath.matrix", lambda m: m.to_mpmath(), read_and_make_mpmath),
+        ("flint.arb_mat", flints, read_and_make_arb),
+    ]
+    for name, convert, loop in kinds:
+        left, right = convert(a), convert(b)
+        report: dict[str, float] = {}
+        seconds = best(runs, lambda: sunzi.gemm(left, right, context=context, report=report))
+        parts = ", ".join(f"{part} {report[part + '_seconds']:.3f}" for part in ("input", "compute", "output"))
+        text = f"{name}: {seconds:.4f} s ({parts}), {seconds / product:.2f} times as long as of two Matrix"
+        if loop is not None:
+            only = best(runs, lambda: loop(left, right))
+            text += f", {seconds / only:.2f} times as long as the loop ({only:.4f} s)"
+        print(text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--borders", action="store_true")
     parser.add_argument("--order", type=int, default=500)
     parser.add_argument("--small-order", type=int, default=100)
     parser.add_argument("--precision", type=int, default=512)
@@ -62,6 +123,9 @@ def main() -> None:
     order, small, precision, runs = options.order, options.small_order, options.precision, options.runs
     context = sunzi.Context(threads=options.threads)
     mpmath.mp.prec = flint.ctx.prec = precision
+    if options.borders:
+        borders(order, precision, runs, context)
+        return
     a = entries(order, precision)
     print(f"order {order}, {precision} bits, {context.threads} threads, kernel {context.kernel}")
 

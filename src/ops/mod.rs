@@ -47,7 +47,7 @@ pub use cholesky::{CholeskyPlan, UpdatePlan, log_det_of, plan_cholesky};
 pub use eigenvalue::plan_extreme_eigenvalue;
 pub use eigenvalue::{EigenvalueInterval, EigenvalueOptions, EigenvaluePlan, EigenvalueReport, Extreme};
 pub use eigenvalue::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
-pub use estimate::{Certificate, optional_estimate};
+pub use estimate::{Certificate, PrecisionSearch, PrecisionTry, optional_estimate};
 pub use factor::double;
 pub use gemm::{GemmOptions, gemm, gemm_into, gemm_with};
 pub use indefinite::LdltCertificate;

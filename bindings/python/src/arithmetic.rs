@@ -1,4 +1,4 @@
-//! Entry by entry: sums, multiples, quotients, signs, comparison with numbers.
+//! Entry by entry: sums, multiples, quotients, signs, functions, comparison with numbers.
 
 use crate::errors::OrRaise;
 use crate::signals::look_for_signals;
@@ -19,9 +19,20 @@ fn by_parts(
     bits: u32,
     make: impl Fn(&View, Range<usize>, Range<usize>) -> sunzi::Result<sunzi::Matrix> + Sync,
 ) -> PyResult<View> {
+    by_parts_of(py, ENTRIES_AT_A_TIME, view, bits, make)
+}
+
+/// The same with parts of at most this number of entries.
+fn by_parts_of(
+    py: Python<'_>,
+    entries_at_a_time: usize,
+    view: &View,
+    bits: u32,
+    make: impl Fn(&View, Range<usize>, Range<usize>) -> sunzi::Result<sunzi::Matrix> + Sync,
+) -> PyResult<View> {
     let (rows, cols) = (view.rows(), view.cols());
-    let row_step = rows.clamp(1, ENTRIES_AT_A_TIME);
-    let col_step = (ENTRIES_AT_A_TIME / row_step).max(1);
+    let row_step = rows.clamp(1, entries_at_a_time);
+    let col_step = (entries_at_a_time / row_step).max(1);
     let mut whole = py.detach(|| sunzi::Matrix::zeros(rows, cols, bits)).or_raise(py)?;
     let limbs = whole.limbs_per_element();
     for col in (0..cols).step_by(col_step) {
@@ -68,6 +79,15 @@ pub fn sum(py: Python<'_>, left: &View, right: &View, bits: u32) -> PyResult<Vie
     })
 }
 
+/// Every entry plus a number, rounded once to the precision of the matrix.
+///
+/// # Errors
+/// As [`sum`].
+pub fn plus_number(py: Python<'_>, view: &View, number: &Float) -> PyResult<View> {
+    let bits = view.precision_bits();
+    mapped(py, ENTRIES_AT_A_TIME, view, bits, |entry| in_range(Float::with_val(bits, entry + number)))
+}
+
 /// Every entry times a number, rounded once to the precision of the matrix.
 ///
 /// # Errors
@@ -81,7 +101,8 @@ pub fn multiple(py: Python<'_>, view: &View, number: &Float) -> PyResult<View> {
 /// # Errors
 /// As [`sum`].
 pub fn quotient(py: Python<'_>, view: &View, number: &Float) -> PyResult<View> {
-    by_parts(py, view, view.precision_bits(), |view, rows, cols| over(&view.block(rows, cols), number))
+    let bits = view.precision_bits();
+    mapped(py, ENTRIES_AT_A_TIME, view, bits, |entry| in_range(Float::with_val(bits, entry / number)))
 }
 
 /// The same numbers rounded to `bits` bits, to nearest, ties to even; the same memory where they have as many.
@@ -166,24 +187,54 @@ pub fn negated(py: Python<'_>, view: &View) -> PyResult<View> {
     with_signs(py, view, Head::negated)
 }
 
-fn over(part: &View, number: &Float) -> sunzi::Result<sunzi::Matrix> {
-    let mut quotients = part.entries().to_matrix()?;
-    let bits = quotients.precision_bits();
-    for col in 0..quotients.cols() {
-        for row in 0..quotients.rows() {
-            let quotient = Float::with_val(bits, &quotients.float(row, col) / number);
-            if quotient.is_infinite() {
-                return Err(Error::ExponentRange {
-                    row,
-                    column: col,
-                    exponent: MAXIMUM_EXPONENT + 1,
+/// Why a function has no value at an entry.
+pub enum NoValue {
+    /// Its exponent is above all that there are.
+    TooLarge,
+    /// Its exponent is below all that there are.
+    TooSmall,
+    /// The text ends with the place of the entry.
+    Undefined(String),
+}
+
+/// The value of `function` for every entry, at `bits` bits.
+///
+/// # Errors
+/// `ValueError` with the place where there is no value; `MemoryError`; the exception of a signal handler.
+pub fn mapped(
+    py: Python<'_>,
+    entries_at_a_time: usize,
+    view: &View,
+    bits: u32,
+    function: impl Fn(&Float) -> Result<Float, NoValue> + Sync,
+) -> PyResult<View> {
+    by_parts_of(py, entries_at_a_time, view, bits, |view, rows, cols| {
+        let entries = view.entries();
+        let mut values = sunzi::Matrix::zeros(rows.len(), cols.len(), bits)?;
+        for (to_col, col) in cols.enumerate() {
+            for (to_row, row) in rows.clone().enumerate() {
+                let value = function(&entries.get(row, col).to_float(entries.precision_bits()));
+                let beyond = |exponent: i64| Error::ExponentRange {
+                    row: to_row,
+                    column: to_col,
+                    exponent,
                     limit: MAXIMUM_EXPONENT,
-                });
+                };
+                let value = value.map_err(|refusal| match refusal {
+                    NoValue::TooLarge => beyond(MAXIMUM_EXPONENT + 1),
+                    NoValue::TooSmall => beyond(-MAXIMUM_EXPONENT - 1),
+                    NoValue::Undefined(text) => Error::InvalidArgument(format!("{text} at row {row}, column {col}")),
+                })?;
+                values.set_float(to_row, to_col, &value)?;
             }
-            quotients.set_float(row, col, &quotient)?;
         }
-    }
-    Ok(quotients)
+        Ok(values)
+    })
+}
+
+/// The value of arithmetic on finite numbers, where it is finite.
+fn in_range(value: Float) -> Result<Float, NoValue> {
+    if value.is_infinite() { Err(NoValue::TooLarge) } else { Ok(value) }
 }
 
 /// The sum of the diagonal, rounded once to `bits` bits.

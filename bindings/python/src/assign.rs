@@ -27,7 +27,7 @@ pub fn value_for(value: &Bound<'_, PyAny>, chosen: &Chosen, bits: u32) -> PyResu
         return Ok(Value::Number(Box::new(Float::with_val(bits, number)), rounded_bits));
     }
     let operand = Operand::of(value, "the value", ReadPart::Whole)?;
-    let (rows, cols) = (chosen.rows.count(), chosen.cols.count());
+    let (rows, cols) = (chosen.rows(), chosen.cols());
     let flat = operand.container.is_flat();
     let view = operand.view(py, Bits::Round(bits))?;
     let view = if flat && rows == 1 { view.transpose() } else { view };
@@ -44,13 +44,26 @@ pub fn value_for(value: &Bound<'_, PyAny>, chosen: &Chosen, bits: u32) -> PyResu
 /// # Errors
 /// [`sunzi::Error::OutOfMemory`]; [`sunzi::Error::NotFinite`] for a number that overflows when it is rounded.
 pub fn assign(target: &mut View, chosen: &Chosen, value: &Value) -> sunzi::Result<()> {
-    let (rows, cols) = (chosen.rows.list(), chosen.cols.list());
     let matrix = target.to_mut()?;
-    for (from_col, &col) in cols.iter().enumerate() {
-        for (from_row, &row) in rows.iter().enumerate() {
-            match value {
-                Value::Number(number, _) => matrix.set_float(row, col, number)?,
-                Value::Block(block) => matrix.set(row, col, block.entries().get(from_row, from_col)),
+    let mut put = |row: usize, col: usize, from_row: usize, from_col: usize| match value {
+        Value::Number(number, _) => matrix.set_float(row, col, number),
+        Value::Block(block) => {
+            matrix.set(row, col, block.entries().get(from_row, from_col));
+            Ok(())
+        }
+    };
+    match chosen {
+        Chosen::Block { rows, cols } => {
+            let rows = rows.list();
+            for (from_col, &col) in cols.list().iter().enumerate() {
+                for (from_row, &row) in rows.iter().enumerate() {
+                    put(row, col, from_row, from_col)?;
+                }
+            }
+        }
+        Chosen::Entries { rows, cols } => {
+            for (from_row, (&row, &col)) in rows.iter().zip(cols).enumerate() {
+                put(row, col, from_row, 0)?;
             }
         }
     }

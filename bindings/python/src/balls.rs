@@ -5,6 +5,7 @@
 
 use crate::call::Call;
 use crate::choices::{Named, json, op};
+use crate::collector::CollectorPause;
 use crate::input::Operand;
 use crate::kind::{Container, NumberKind};
 use crate::output::{Builder, Shape};
@@ -18,6 +19,9 @@ use sunzi::ball::{self, Ball, BallMatrix};
 
 /// Bits of radii.
 const RADIUS_BITS: u32 = 64;
+
+/// Operands that are balls, in messages.
+pub const OPERANDS: &str = "balls, whose results state their errors themselves";
 
 /// Whether a call is one on balls: some operand is one, and no exact result of integers is requested.
 ///
@@ -302,17 +306,11 @@ struct Told {
 
 /// The entries as `arb`, row by row.
 fn numbers<'py>(py: Python<'py>, balls: &BallMatrix) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    let arb = py.import("flint")?.getattr("arb")?;
-    let mut midpoints = Builder::new(py, NumberKind::Flint, balls.midpoint().precision_bits())?;
-    let mut radii = Builder::new(py, NumberKind::Flint, RADIUS_BITS)?;
+    let _pause = CollectorPause::begin(py)?;
+    let mut builder = Builder::new(py, NumberKind::Flint, balls.midpoint().precision_bits())?;
     let mut numbers = Vec::with_capacity(balls.rows() * balls.cols());
     for (row, col) in (0..balls.rows()).flat_map(|row| (0..balls.cols()).map(move |col| (row, col))) {
-        let midpoint = midpoints.number(balls.midpoint().get(row, col), row, col)?;
-        let radius = balls.radius().get(row, col);
-        numbers.push(match radius.head.is_zero() {
-            true => midpoint,
-            false => arb.call1((midpoint, radii.number(radius, row, col)?))?,
-        });
+        numbers.push(builder.ball(balls.midpoint().get(row, col), balls.radius().get(row, col), row, col)?);
     }
     Ok(numbers)
 }

@@ -2,10 +2,10 @@
 
 use crate::argument::argument;
 use crate::context::Context;
-use crate::errors::OrRaise;
+use crate::errors::exception;
 use crate::input::working_bits;
-use crate::kind::NumberKind;
-use crate::output::{Destination, ResultForm, Shape, contain, give, held_bits};
+use crate::kind::{Container, NumberKind};
+use crate::output::{Destination, ResultForm, Shape, contain, digits_held, give, held_bits};
 use crate::runner::Runner;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -41,7 +41,7 @@ impl<'py> Call<'py> {
         let py = options.py();
         let call = Call {
             py,
-            asked_bits: checked_bits(py, given(options, "precision")?)?,
+            asked_bits: checked_bits(py, "precision", given(options, "precision")?)?,
             runner: Runner::new(py, given(options, "context")?, given(options, "progress")?)?,
             out: given(options, "out")?,
             report: given(options, "report")?,
@@ -97,7 +97,7 @@ impl<'py> Call<'py> {
     /// # Errors
     /// `ValueError`.
     pub fn bits(&self, name: &str) -> PyResult<Option<u32>> {
-        checked_bits(self.py, given(&self.options, name)?)
+        checked_bits(self.py, name, given(&self.options, name)?)
     }
 
     /// The library's context of the call.
@@ -191,16 +191,13 @@ impl<'py> Call<'py> {
         numbers: Option<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (rows, cols, bits) = (result.rows(), result.cols(), result.precision_bits());
-        let (object, shape) = match self.out.take() {
-            Some(out) => {
-                let destination = Destination::new(out, rows, cols)?;
-                let shape = destination.shape(shape.kind);
-                (destination.fill(&result, form, shape.kind)?, shape)
-            }
-            None => (give(self.py, result, form, shape)?, shape),
+        let held_bits = self.held_bits(shape)?;
+        let object = match self.out.take() {
+            Some(out) => Destination::new(out, rows, cols)?.fill(&result, form, shape.kind)?,
+            None => give(self.py, result, form, shape)?,
         };
         self.describe(bits, numbers)?;
-        self.correct_digits(shape)?;
+        self.correct_digits(held_bits)?;
         Ok(object)
     }
 
@@ -225,12 +222,28 @@ impl<'py> Call<'py> {
         Ok(object)
     }
 
+    /// Bits of the numbers of the result, where they are fewer than are computed: see [`held_bits`].
+    ///
+    /// # Errors
+    /// As [`held_bits`] and [`Destination::container_of`].
+    pub fn held_bits(&self, shape: Shape) -> PyResult<Option<u32>> {
+        let Some(out) = &self.out else { return held_bits(self.py, shape) };
+        match Destination::container_of(out)? {
+            Container::Doubles => Ok(Some(f64::MANTISSA_DIGITS)),
+            container => held_bits(self.py, Shape { container, ..shape }),
+        }
+    }
+
     /// Of the digits that the report states, those remain that the numbers of the result have.
-    fn correct_digits(&self, shape: Shape) -> PyResult<()> {
-        let Some(report) = &self.report else { return Ok(()) };
-        let stated = report.get_item("digits")?.and_then(|digits| digits.extract::<f64>().ok());
-        let (Some(stated), Some(bits)) = (stated, held_bits(self.py, shape)?) else { return Ok(()) };
-        report.set_item("digits", stated.min(f64::from(bits) * std::f64::consts::LOG10_2))
+    fn correct_digits(&self, held_bits: Option<u32>) -> PyResult<()> {
+        let (Some(report), Some(bits)) = (&self.report, held_bits) else { return Ok(()) };
+        for name in ["digits", "certified"] {
+            let stated = report.get_item(name)?.and_then(|digits| digits.extract::<f64>().ok());
+            if let Some(stated) = stated {
+                report.set_item(name, digits_held(stated, bits))?;
+            }
+        }
+        Ok(())
     }
 
     /// The report of a call with one result of `precision_bits` bits.
@@ -273,19 +286,22 @@ fn given<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, na
     }
 }
 
-/// A number of bits that a matrix can have.
+/// A number of bits that a matrix can have, the argument of this name.
 ///
 /// # Errors
 /// `ValueError`.
-pub fn checked_bits(py: Python<'_>, bits: Option<i64>) -> PyResult<Option<u32>> {
-    let maximum_bits = u64::from(MAXIMUM_PRECISION_BITS);
-    match bits {
-        None => Ok(None),
-        Some(bits) if bits < 0 => Err(PyValueError::new_err(format!("the precision of {bits} bits is negative"))),
-        Some(bits) => match u32::try_from(bits).ok().filter(|bits| (2..=MAXIMUM_PRECISION_BITS).contains(bits)) {
-            Some(bits) => Ok(Some(bits)),
-            None => Err(Error::Precision { precision_bits: bits.unsigned_abs(), maximum_bits }).or_raise(py),
-        },
+pub fn checked_bits(py: Python<'_>, name: &str, bits: Option<i64>) -> PyResult<Option<u32>> {
+    let Some(bits) = bits else { return Ok(None) };
+    if bits < 0 {
+        return Err(PyValueError::new_err(format!("{name}={bits}: the precision of {bits} bits is negative")));
+    }
+    let maximum_bits = MAXIMUM_PRECISION_BITS.into();
+    match u32::try_from(bits).ok().filter(|bits| (2..=MAXIMUM_PRECISION_BITS).contains(bits)) {
+        Some(bits) => Ok(Some(bits)),
+        None => {
+            let error = exception(py, Error::Precision { precision_bits: bits.unsigned_abs(), maximum_bits });
+            Err(PyValueError::new_err(format!("{name}={bits}: {}", error.value(py))))
+        }
     }
 }
 
@@ -306,7 +322,7 @@ pub fn number_kind(name: &str) -> PyResult<NumberKind> {
 /// As [`Runner::new`].
 pub fn options<'py>(
     py: Python<'py>,
-    precision: Option<i64>,
+    precision: impl IntoPyObject<'py>,
     context: Option<Bound<'py, Context>>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {

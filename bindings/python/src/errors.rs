@@ -57,7 +57,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// The exception for an error of the library.
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
-    let text = error.to_string();
+    let text = text_of(&error);
     match error {
         // The exception of the problem, with its number.
         Error::Problem { problem, error, .. } => {
@@ -104,6 +104,39 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         Error::Transport(_) | Error::Rank { .. } => PyRuntimeError::new_err(text),
         _ => PyValueError::new_err(text),
     }
+}
+
+/// The text of the library's error, with the keywords of Python that it is about.
+fn text_of(error: &Error) -> String {
+    match error {
+        Error::Problem { problem, count, error } => format!("problem {problem} of {count}: {}", text_of(error)),
+        Error::NotSymmetric { row, column } => format!(
+            "the matrix is not symmetric: the entries at row {row}, column {column} and at row {column}, column {row} \
+             differ; uplo='lower_only' or uplo='upper_only' reads one triangle and ignores the other"
+        ),
+        Error::NotPositiveDefinite { more_bits: MoreBits::AtLeast(_), .. } => {
+            format!("{error}: pass a larger precision=")
+        }
+        Error::NotInteger { row, column } => {
+            format!("entry at row {row}, column {column} is not an integer: exact=True requires integer entries")
+        }
+        Error::MemoryLimit { .. } => format!("{error}; the limit is memory= of the context"),
+        other => other.to_string(),
+    }
+}
+
+/// The exception of a function of symmetric positive definite matrices, with the matrices that it accepts where this
+/// one is none of them: `function` is the name of the function, `instead` names another for symmetric matrices.
+pub fn with_accepted(py: Python<'_>, exception: PyErr, function: &str, instead: &str) -> PyErr {
+    let accepted = format!("{function} accepts symmetric positive definite matrices");
+    if exception.is_instance_of::<NotSymmetricError>(py) {
+        return with_remark(py, exception, &format!("{accepted}, and sunzi has no factorisations of general matrices"));
+    }
+    let is_proven = |exception: &PyErr| exception.value(py).getattr("more_bits_might_help")?.is_truthy();
+    if exception.is_instance_of::<NotPositiveDefiniteError>(py) && is_proven(&exception).is_ok_and(|might| !might) {
+        return with_remark(py, exception, &format!("{accepted}; for other symmetric matrices use {instead}"));
+    }
+    exception
 }
 
 /// The attributes `more_bits` and `more_bits_might_help`.

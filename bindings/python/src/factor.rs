@@ -4,12 +4,13 @@ use crate::arithmetic::rounded;
 use crate::call::{Call, checked_bits, options};
 use crate::context::Context;
 use crate::errors::OrRaise;
-use crate::functions::{Symmetric, accuracy_name, accuracy_of, number};
+use crate::functions::{accuracy_name, accuracy_of, number};
 use crate::input::{Bits, Operand, ReadPart, working_bits};
 use crate::kind::{Container, NumberKind};
 use crate::matrix_object::Matrix;
 use crate::output::{ResultForm, Shape};
 use crate::runner::Runner;
+use crate::symmetric::Symmetric;
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -83,7 +84,7 @@ impl Cholesky {
         let py = l.py();
         let operand = Operand::of(l, "l", ReadPart::Triangle(Uplo::Lower))?;
         let kind = operand.kind;
-        let bits = working_bits(checked_bits(py, precision)?, &[operand.natural_bits])?;
+        let bits = working_bits(checked_bits(py, "precision", precision)?, &[operand.natural_bits])?;
         let view = rounded(py, &operand.view(py, Bits::Round(bits))?, bits)?;
         let accuracy = accuracy_of(accuracy)?;
         let make = || Ok(sunzi::Cholesky::from_factor(view.entries().to_matrix()?)?.with_accuracy(accuracy));
@@ -280,7 +281,7 @@ pub fn digits_call<'py>(
     uplo: Option<&str>,
     context: Option<Bound<'py, Context>>,
 ) -> PyResult<Call<'py>> {
-    let given = options(py, None, context, None)?;
+    let given = options(py, None::<i64>, context, None)?;
     given.set_item("uplo", uplo)?;
     Call::new(&given)
 }

@@ -1,14 +1,20 @@
 //! Functions of symmetric matrices that go by a factor: LDL^T, inverse, determinant, condition.
 
+use crate::answers::{GivenSystem, RequestedDigits, SystemOperands, answer};
 use crate::balls;
 use crate::call::Call;
 use crate::choices::{SYMMETRIC, json, part_of};
-use crate::functions::{Symmetric, number};
+use crate::errors::with_accepted;
+use crate::functions::number;
 use crate::input::Operand;
 use crate::output::{ResultForm, Shape, give};
+use crate::symmetric::Symmetric;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use sunzi::{LdltOptions, Outcome};
+
+/// What inverts symmetric matrices that are not positive definite.
+const FOR_SYMMETRIC: &str = "sunzi.Ldlt(a).solve(sunzi.eye(n, precision=bits))";
 
 impl Symmetric {
     /// `A = L D L^T`.
@@ -36,17 +42,27 @@ pub fn ldlt<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
 /// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let requested = RequestedDigits::take(options)?;
     let mut call = Call::new(options)?;
     let uplo = call.choice("uplo", SYMMETRIC)?;
-    let a = Operand::of(a, "a", part_of(uplo))?;
+    let (system, a) = (GivenSystem { a, b: None }, Operand::of(a, "a", part_of(uplo))?);
+    if let Some(requested) = requested {
+        if a.is_ball() {
+            requested.refuse_with(balls::OPERANDS)?;
+        }
+        call.expect(a.rows, a.cols)?;
+        let answered = answer(call, &system, SystemOperands { a, b: None }, requested);
+        return answered.map_err(|error| with_accepted(options.py(), error, "inverse", FOR_SYMMETRIC));
+    }
     if a.is_ball() {
         return balls::inverse(call, a, uplo);
     }
     let a = Symmetric::read(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
     let options = a.options().digits(call.wants_report());
-    let Outcome { result, report } =
-        call.run(|ctx| sunzi::inverse_with(ctx, a.operand(), a.precision_bits, &options))?;
+    let inverted = call.run(|ctx| sunzi::inverse_with(ctx, a.operand(), a.precision_bits, &options));
+    let accepted = |error| with_accepted(call.py(), error, "inverse", FOR_SYMMETRIC);
+    let Outcome { result, report } = inverted.map_err(accepted)?;
     call.finish(result.into_matrix(), ResultForm::Symmetric, a.shape, json(&report)?)
 }
 
@@ -55,7 +71,8 @@ pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
 pub fn det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
     let a = Symmetric::of(&call, a, &[])?;
-    let value = call.run(|ctx| a.factor(ctx)?.result.det())?;
+    let value = call.run(|ctx| a.factor(ctx)?.result.det());
+    let value = value.map_err(|error| with_accepted(call.py(), error, "det", "sunzi.Ldlt(a).det()"))?;
     number(call.py(), &value, a.shape)
 }
 

@@ -2,22 +2,26 @@
 //!
 //! Each takes its operands and a dictionary of options; the Python layer has the signatures and the documentation.
 
+use crate::answers::{GivenSystem, RequestedDigits, SystemOperands, answer};
 use crate::balls;
 use crate::call::{Call, beside};
 use crate::choices::*;
-use crate::errors::{OrRaise, with_remark};
+use crate::errors::{OrRaise, with_accepted, with_remark};
 use crate::input::{Bits, Operand, ReadPart, scalar};
 use crate::output::{Builder, ResultForm, Shape};
+use crate::symmetric::Symmetric;
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rug::Float;
-use sunzi::estimate::InputRounding;
 use sunzi::plans::ProductPlanOptions;
 use sunzi::{
     Accuracy, CholeskyOptions, Diag, Error, GemmOptions, Outcome, RefineOptions, SyrkOptions, TrsmOptions, Uplo,
 };
+
+/// The call that solves with symmetric matrices that are not positive definite.
+const FOR_SYMMETRIC: &str = "sunzi.Ldlt(a).solve(b)";
 
 /// The operands of a product in addition to its matrices.
 pub struct ProductTerms {
@@ -207,65 +211,6 @@ pub fn trsm<'py>(
     call.finish(result, ResultForm::General, shape, json(&report)?)
 }
 
-/// A symmetric matrix, the selected triangle if one is selected, and the precision of results computed from it.
-pub struct Symmetric {
-    pub view: View,
-    pub uplo: Option<Named>,
-    pub precision_bits: u32,
-    pub accuracy: Accuracy,
-    pub shape: Shape,
-}
-
-impl Symmetric {
-    /// Reads `a` at the precision of a call that has `others` as operands.
-    ///
-    /// # Errors
-    /// As [`Operand::of`].
-    pub fn of(call: &Call<'_>, a: &Bound<'_, PyAny>, others: &[Option<u32>]) -> PyResult<Symmetric> {
-        let uplo = call.choice("uplo", SYMMETRIC)?;
-        Symmetric::read(call, Operand::of(a, "a", part_of(uplo))?, others)
-    }
-
-    /// The same for an operand that has been checked.
-    ///
-    /// # Errors
-    /// As [`Symmetric::of`].
-    pub fn read(call: &Call<'_>, a: Operand<'_>, others: &[Option<u32>]) -> PyResult<Symmetric> {
-        let uplo = call.choice("uplo", SYMMETRIC)?;
-        let all: Vec<Option<u32>> = others.iter().copied().chain([a.natural_bits]).collect();
-        let precision_bits = call.precision_bits(&all)?;
-        let accuracy = call.choice("accuracy", ACCURACIES)?;
-        let shape = Shape { container: a.container, kind: a.kind };
-        Ok(Symmetric { view: a.view(call.py(), Bits::InFull(precision_bits))?, uplo, precision_bits, accuracy, shape })
-    }
-
-    /// The operand.
-    pub fn operand(&self) -> sunzi::Symmetric<'_> {
-        symmetric(&self.view, self.uplo)
-    }
-
-    /// Choices of its factorisation.
-    pub fn options(&self) -> CholeskyOptions {
-        CholeskyOptions::new().accuracy(self.accuracy).rounding(self.rounding(None))
-    }
-
-    /// How far the matrix and right-hand sides may lie from the numbers that were given.
-    pub fn rounding(&self, right: Option<&View>) -> InputRounding {
-        InputRounding::new().matrix_bits(self.view.rounded_bits()).right_bits(right.and_then(View::rounded_bits))
-    }
-
-    /// The factor.
-    ///
-    /// # Errors
-    /// As [`sunzi::cholesky()`].
-    pub fn factor(
-        &self,
-        ctx: &sunzi::Context,
-    ) -> sunzi::Result<Outcome<sunzi::Cholesky, sunzi::report::CholeskyReport>> {
-        sunzi::cholesky_with(ctx, self.operand(), self.precision_bits, &self.options())
-    }
-}
-
 /// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
@@ -297,13 +242,22 @@ pub fn solve<'py>(
     b: &Bound<'py, PyAny>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let requested = RequestedDigits::take(options)?;
     let mut call = Call::new(options)?;
-    let b = Operand::of(b, "b", ReadPart::Whole)?;
+    let (system, b) = (GivenSystem { a, b: Some(b) }, Operand::of(b, "b", ReadPart::Whole)?);
     call.expect(b.rows, b.cols)?;
     let factor_bits = call.bits("factor_precision")?;
     let uplo = call.choice("uplo", SYMMETRIC)?;
     let a = Operand::of(a, "a", part_of(uplo))?;
-    if balls::are_wanted(&call, &[Some(&a), Some(&b)])? {
+    let are_balls = balls::are_wanted(&call, &[Some(&a), Some(&b)])?;
+    if let Some(requested) = requested {
+        if are_balls || factor_bits.is_some() {
+            requested.refuse_with(if are_balls { balls::OPERANDS } else { "factor_precision=" })?;
+        }
+        let answered = answer(call, &system, SystemOperands { a, b: Some(b) }, requested);
+        return answered.map_err(|error| with_accepted(options.py(), error, "solve", FOR_SYMMETRIC));
+    }
+    if are_balls {
         return balls::solve(call, a, uplo, b);
     }
     let a = Symmetric::read(&call, a, &[b.natural_bits])?;
@@ -331,7 +285,7 @@ pub fn solve<'py>(
         Some(factor_bits) if error.is_instance_of::<PyValueError>(py) => {
             with_remark(py, error, &format!("factor_precision={factor_bits} for a result of {bits} bits"))
         }
-        _ => error,
+        _ => with_accepted(py, error, "solve", FOR_SYMMETRIC),
     })?;
     call.finish(solution, ResultForm::General, shape, report)
 }
@@ -346,7 +300,8 @@ pub fn log_det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
         return balls::log_det(call, a, uplo);
     }
     let a = Symmetric::read(&call, a, &[])?;
-    let value = call.run(|ctx| Ok(a.factor(ctx)?.result.log_det()))?;
+    let value = call.run(|ctx| Ok(a.factor(ctx)?.result.log_det()));
+    let value = value.map_err(|error| with_accepted(call.py(), error, "log_det", "sunzi.Ldlt(a).det()"))?;
     number(call.py(), &value, a.shape)
 }
 

@@ -4,13 +4,14 @@ use crate::call::{Call, options};
 use crate::context::Context;
 use crate::errors::OrRaise;
 use crate::factor::{digits_call, read_beside};
-use crate::functions::{Symmetric, accuracy_name, accuracy_of, number};
+use crate::functions::{accuracy_name, accuracy_of, number};
 use crate::index::Line;
 use crate::input::{Bits, Operand, ReadPart};
 use crate::kind::{Container, NumberKind};
 use crate::matrix_object::Matrix;
 use crate::output::{ResultForm, Shape};
 use crate::runner::Runner;
+use crate::symmetric::Symmetric;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rug::Float;
@@ -149,7 +150,10 @@ impl Ldlt {
         })
     }
 
-    /// The determinant of `A`, the product of the entries of `d`.
+    /// The determinant of `L D Lᵀ`, the product of the entries of `d`, to one unit in the last place.
+    ///
+    /// Its error with respect to `det A` is not known: without pivoting it depends on `growth` and on the condition of
+    /// `A`. A second factorisation at a higher precision shows which digits agree.
     fn det<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let value = Runner::new(py, None, None)?.run(|_| self.factors.det())?;
         number(py, &value, self.shape())

@@ -4,6 +4,7 @@
 //! (`call`), and gives the result the form of the operands (`output`). `matrix` and `factor` are the classes that stay
 //! in Rust. `unsafe` is only in `native`.
 
+mod answers;
 mod argument;
 mod arithmetic;
 mod assign;
@@ -11,8 +12,10 @@ mod balls;
 mod batches;
 mod call;
 mod choices;
+mod collector;
 mod context;
 mod decimals;
+mod elementwise;
 mod errors;
 mod factor;
 mod factors;
@@ -34,6 +37,8 @@ mod sdp;
 mod signals;
 mod stack;
 mod structured;
+mod symmetric;
+mod text;
 mod vectors;
 mod verification;
 mod view;
@@ -78,6 +83,7 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(structured::symm, module)?)?;
     module.add_function(wrap_pyfunction!(structured::syr2k, module)?)?;
     module.add_function(wrap_pyfunction!(structured::eigenvalue, module)?)?;
+    module.add_function(wrap_pyfunction!(elementwise::elementwise, module)?)?;
     module.add_function(wrap_pyfunction!(stack::joined, module)?)?;
     module.add_function(wrap_pyfunction!(stack::line, module)?)?;
     module.add_function(wrap_pyfunction!(factors::ldlt, module)?)?;

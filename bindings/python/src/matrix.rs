@@ -9,6 +9,7 @@ use crate::call::{checked_bits, number_kind, options};
 use crate::context::Context;
 use crate::decimals::to_decimals;
 use crate::errors::OrRaise;
+use crate::factors;
 use crate::files;
 use crate::functions;
 use crate::index::{Chosen, Line, Selection};
@@ -17,6 +18,7 @@ use crate::kind::{Container, NumberKind};
 use crate::matrix_object::Matrix;
 use crate::output::{Builder, Shape};
 use crate::runner::Runner;
+use crate::text::{self, NumberFormat};
 use pyo3::exceptions::{PyTypeError, PyValueError, PyZeroDivisionError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -37,7 +39,7 @@ impl Matrix {
     #[pyo3(signature = (data, *, precision=None, numbers=None))]
     fn of(data: &Bound<'_, PyAny>, precision: Option<i64>, numbers: Option<&str>) -> PyResult<Matrix> {
         let py = data.py();
-        let asked = checked_bits(py, precision)?;
+        let asked = checked_bits(py, "precision", precision)?;
         let operand = Operand::of(data, "data", ReadPart::Whole)?;
         let kind = numbers.map_or(Ok(operand.kind), number_kind)?;
         let bits = working_bits(asked, &[operand.natural_bits])?;
@@ -52,7 +54,7 @@ impl Matrix {
     fn zeros(rows: &Bound<'_, PyAny>, cols: &Bound<'_, PyAny>, precision: i64, numbers: &str) -> PyResult<Matrix> {
         let py = rows.py();
         let (rows, cols) = (argument("rows", rows)?, argument("cols", cols)?);
-        let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
+        let bits = checked_bits(py, "precision", Some(precision))?.unwrap_or(2);
         Ok(Matrix::new(sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?.into(), number_kind(numbers)?))
     }
 
@@ -61,7 +63,7 @@ impl Matrix {
     #[pyo3(signature = (order, *, precision, numbers="fraction"))]
     fn identity(order: &Bound<'_, PyAny>, precision: i64, numbers: &str) -> PyResult<Matrix> {
         let (py, order) = (order.py(), argument("order", order)?);
-        let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
+        let bits = checked_bits(py, "precision", Some(precision))?.unwrap_or(2);
         Ok(Matrix::new(sunzi::Matrix::identity(order, bits).or_raise(py)?.into(), number_kind(numbers)?))
     }
 
@@ -115,7 +117,7 @@ impl Matrix {
 
     /// The same matrix at another precision; a smaller precision rounds to nearest, ties to even.
     fn rounded(&self, py: Python<'_>, bits: i64) -> PyResult<Matrix> {
-        let bits = checked_bits(py, Some(bits))?.unwrap_or(2);
+        let bits = checked_bits(py, "bits", Some(bits))?.unwrap_or(2);
         Ok(self.like(rounded(py, &self.view(), bits)?))
     }
 
@@ -145,13 +147,16 @@ impl Matrix {
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let view = self.view();
         let chosen = Chosen::new(key, view.rows(), view.cols(), self.line)?;
-        if let (Selection::One(row), Selection::One(col)) = (&chosen.rows, &chosen.cols) {
-            let builder = Builder::new(py, self.kind, view.precision_bits());
-            return builder?.number(view.entries().get(*row, *col), *row, *col);
-        }
-        let part = match (chosen.rows.range(), chosen.cols.range()) {
-            (Some(rows), Some(cols)) => view.block(rows, cols),
-            _ => py.detach(|| view.gather(&chosen.rows.list(), &chosen.cols.list())).or_raise(py)?,
+        let part = match &chosen {
+            Chosen::Block { rows: Selection::One(row), cols: Selection::One(col) } => {
+                let builder = Builder::new(py, self.kind, view.precision_bits());
+                return builder?.number(view.entries().get(*row, *col), *row, *col);
+            }
+            Chosen::Block { rows, cols } => match (rows.range(), cols.range()) {
+                (Some(rows), Some(cols)) => view.block(rows, cols),
+                _ => py.detach(|| view.gather(&rows.list(), &cols.list())).or_raise(py)?,
+            },
+            Chosen::Entries { rows, cols } => py.detach(|| view.gather_column(rows, cols)).or_raise(py)?,
         };
         Ok(Bound::new(py, Matrix { line: chosen.line(), taken: true, ..Matrix::new(part, self.kind) })?.into_any())
     }
@@ -187,7 +192,8 @@ impl Matrix {
         functions::gemm(left.as_any(), slf.as_any(), &PyDict::new(py))
     }
 
-    /// The sum; each entry is rounded once to the larger precision.
+    /// The sum with a matrix, or with a number, which is added to each entry; each entry is rounded once, to the larger
+    /// precision of two matrices, and with a number to that of the matrix.
     fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         self.sum(other, false)
     }
@@ -196,7 +202,7 @@ impl Matrix {
         self.sum(other, false)
     }
 
-    /// The difference; each entry is rounded once to the larger precision.
+    /// The difference; see `+`.
     fn __sub__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         self.sum(other, true)
     }
@@ -292,27 +298,85 @@ impl Matrix {
         functions::cholesky(slf.as_any(), &given)
     }
 
-    /// The solution of `A X = B` for this symmetric positive definite `A`, of the same kind as `b`; see `sunzi.solve`.
-    #[pyo3(signature = (b, *, precision=None, context=None, progress=None))]
+    /// The solution of `A X = B` for this symmetric positive definite `A`, of the same kind as `b`.
+    ///
+    /// The options are those of `sunzi.solve`.
+    #[pyo3(signature = (b, *, uplo=None, digits=None, certified=false, dps=None, precision=None, context=None,
+        progress=None, report=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn solve<'py>(
         slf: &Bound<'py, Self>,
         b: &Bound<'py, PyAny>,
-        precision: Option<i64>,
+        uplo: Option<&str>,
+        digits: Option<Bound<'py, PyAny>>,
+        certified: bool,
+        dps: Option<Bound<'py, PyAny>>,
+        precision: Option<Bound<'py, PyAny>>,
         context: Option<Bound<'py, Context>>,
         progress: Option<Bound<'py, PyAny>>,
+        report: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        functions::solve(slf.as_any(), b, &options(slf.py(), precision, context, progress)?)
+        let given = options(slf.py(), precision, context, progress)?;
+        given.set_item("uplo", uplo)?;
+        given.set_item("digits", digits)?;
+        given.set_item("certified", certified)?;
+        given.set_item("dps", dps)?;
+        given.set_item("report", report)?;
+        functions::solve(slf.as_any(), b, &given)
+    }
+
+    /// The inverse of this symmetric positive definite matrix, a symmetric `Matrix`.
+    ///
+    /// The options are those of `sunzi.inverse`.
+    #[pyo3(signature = (*, uplo=None, digits=None, certified=false, dps=None, precision=None, context=None,
+        progress=None, report=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn inverse<'py>(
+        slf: &Bound<'py, Self>,
+        uplo: Option<&str>,
+        digits: Option<Bound<'py, PyAny>>,
+        certified: bool,
+        dps: Option<Bound<'py, PyAny>>,
+        precision: Option<Bound<'py, PyAny>>,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+        report: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = options(slf.py(), precision, context, progress)?;
+        given.set_item("uplo", uplo)?;
+        given.set_item("digits", digits)?;
+        given.set_item("certified", certified)?;
+        given.set_item("dps", dps)?;
+        given.set_item("report", report)?;
+        factors::inverse(slf.as_any(), &given)
     }
 
     /// `log det A` for this symmetric positive definite `A`; see `sunzi.log_det`.
-    #[pyo3(signature = (*, precision=None, context=None, progress=None))]
+    #[pyo3(signature = (*, uplo=None, precision=None, context=None, progress=None))]
     fn log_det<'py>(
         slf: &Bound<'py, Self>,
+        uplo: Option<&str>,
         precision: Option<i64>,
         context: Option<Bound<'py, Context>>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        functions::log_det(slf.as_any(), &options(slf.py(), precision, context, progress)?)
+        let given = options(slf.py(), precision, context, progress)?;
+        given.set_item("uplo", uplo)?;
+        functions::log_det(slf.as_any(), &given)
+    }
+
+    /// The determinant of this symmetric positive definite matrix; see `sunzi.det`.
+    #[pyo3(signature = (*, uplo=None, precision=None, context=None, progress=None))]
+    fn det<'py>(
+        slf: &Bound<'py, Self>,
+        uplo: Option<&str>,
+        precision: Option<i64>,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = options(slf.py(), precision, context, progress)?;
+        given.set_item("uplo", uplo)?;
+        factors::det(slf.as_any(), &given)
     }
 
     /// A list of rows with numbers of the type `numbers`, by default the type of single entries.
@@ -424,7 +488,7 @@ impl Matrix {
         context: Option<Bound<'py, Context>>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Matrix> {
-        let (bits, kind) = (checked_bits(py, precision)?, number_kind(numbers)?);
+        let (bits, kind) = (checked_bits(py, "precision", precision)?, number_kind(numbers)?);
         let form = files::FileForm { format, header };
         Ok(Matrix::new(files::load(&Runner::new(py, context, progress)?, &path, form, bits)?, kind))
     }
@@ -439,9 +503,24 @@ impl Matrix {
         (slf.get_type().getattr("from_bytes")?, arguments).into_pyobject(py)
     }
 
-    fn __repr__(&self) -> String {
-        let (rows, cols) = self.shape();
-        format!("Matrix({rows} x {cols}, {} bits, {})", self.precision(), self.kind.name())
+    /// At most eight rows and eight columns, with six digits of each entry.
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        text::representation(py, &self.view(), self.kind.name())
+    }
+
+    /// All entries in a format of Python for floats, row by row in brackets: `f"{a:.6g}"`, `f"{a:12.3e}"`.
+    ///
+    /// The types are `e`, `f` and `g`, the default. Digits are rounded once, to nearest, from the exact number.
+    fn __format__(&self, py: Python<'_>, spec: &str) -> PyResult<String> {
+        match spec.is_empty() {
+            true => self.__str__(py),
+            false => text::formatted(py, &self.view(), &NumberFormat::parse(spec)?),
+        }
+    }
+
+    /// A table for notebooks, of what `repr` shows.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        text::table(py, &self.view(), self.kind.name())
     }
 
     /// At most eight rows and eight columns, with six digits of each entry.

@@ -23,16 +23,23 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// Slices and transposes are views: they share the numbers without a copy. They keep their values if the original
 /// matrix is changed by an assignment such as `a[0, 1] = 2`. `A.T @ A` and `A @ A.T` run as SYRK. A row or column that
-/// an integer selects is a matrix whose single index counts entries: `a[1][0]` is `a[1, 0]`.
+/// an integer selects is a matrix whose single index counts entries: `a[1][0]` is `a[1, 0]`. Lists of integers and
+/// masks select as in NumPy, with a copy: `a[[2, 0]]`, `a[:, mask]`; two lists, and a mask of the shape of the matrix,
+/// select single entries, which are a column. `+`, `-`, `*` and `/` by a number act on each entry.
 ///
 /// >>> import sunzi
 /// >>> a = sunzi.Matrix([[1, 2], [3, 4], [5, 6]], precision=200)
 /// >>> a.T @ a
-/// Matrix(2 x 2, 200 bits, fraction)
-/// >>> (a.T @ a).to_list("float")
-/// [[35.0, 44.0], [44.0, 56.0]]
+/// Matrix([[35, 44],
+///         [44, 56]], precision=200, numbers='fraction')
+/// >>> print(f"{a / 3:.4g}")
+/// [[0.3333, 0.6667],
+///  [     1,  1.333],
+///  [ 1.667,      2]]
 /// >>> a[1, 0], a[1:, ::-1].to_list("float")
 /// (Fraction(3, 1), [[4.0, 3.0], [6.0, 5.0]])
+/// >>> a[[2, 0]].to_list("float"), a[[0, 1], [1, 0]].to_list("float")
+/// ([[5.0, 6.0], [1.0, 2.0]], [[2.0], [3.0]])
 /// >>> a[1, :] = [7, 8]
 /// >>> a[1][0], list(a[:, 1])
 /// (Fraction(7, 1), [Fraction(2, 1), Fraction(8, 1), Fraction(6, 1)])

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 #[pyo3(signature = (parts, beside, precision))]
 pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) -> PyResult<Matrix> {
     let py = parts.py();
-    let asked = checked_bits(py, precision)?;
+    let asked = checked_bits(py, "precision", precision)?;
     let objects = parts.try_iter()?.collect::<PyResult<Vec<_>>>()?;
     let operands =
         objects.iter().enumerate().map(|(at, part)| Operand::of(part, &format!("part {at}"), ReadPart::Whole));

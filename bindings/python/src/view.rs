@@ -153,6 +153,19 @@ impl View {
         Ok(View::from(copy).after_rounding(self.rounded_bits))
     }
 
+    /// The entries at these rows, each in the column at the same place of the other list, copied as one column.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::OutOfMemory`].
+    pub fn gather_column(&self, rows: &[usize], cols: &[usize]) -> Result<View> {
+        let view = self.entries();
+        let mut copy = sunzi::Matrix::zeros(rows.len(), 1, self.precision_bits())?;
+        for (to, (&row, &col)) in rows.iter().zip(cols).enumerate() {
+            copy.set(to, 0, view.get(row, col));
+        }
+        Ok(View::from(copy).after_rounding(self.rounded_bits))
+    }
+
     /// The same entries rounded to `precision_bits` bits, to nearest, ties to even; the same memory where they have
     /// as many.
     ///

@@ -176,6 +176,20 @@ def test_fork() -> None:
     assert sunzi.syrk(p, context=context) == gram
 
 
+def test_the_collector_is_left_as_it_was() -> None:
+    matrix = sunzi.Matrix([["1e400", 1]], precision=60)
+    try:
+        for switch, runs in ((gc.disable, False), (gc.enable, True)):
+            switch()
+            matrix.to_list("mpmath"), matrix.to_flint(), sunzi.syrk(flint.arb_mat([[1, 2]]))
+            assert gc.isenabled() == runs
+            with pytest.raises(OverflowError):
+                matrix.to_list("float")
+            assert gc.isenabled() == runs
+    finally:
+        gc.enable()
+
+
 def resident_bytes() -> int:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

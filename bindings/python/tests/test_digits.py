@@ -70,3 +70,8 @@ def test_digits_are_those_of_the_numbers_that_are_returned() -> None:
     assert report["digits"] == digits[0]
     sunzi.inverse(sunzi.Matrix(a, precision=300), precision=300, report=report)
     assert report["digits"] > 80
+    wide = sunzi.Matrix(a, precision=300, numbers="fraction")
+    sunzi.inverse(wide, precision=300, out=np.zeros((2, 2)), report=report)
+    assert report["digits"] == digits[0], "an array of doubles holds their digits, of whatever numbers"
+    sunzi.inverse(wide, precision=300, out=np.zeros((2, 2), dtype=object), report=report)
+    assert report["digits"] > 80

@@ -1,6 +1,7 @@
 """Every number type and container: taken exactly, given back as the same kind, the same bits by every road."""
 
 import os
+import random
 import subprocess
 import sys
 from fractions import Fraction
@@ -10,7 +11,18 @@ import gmpy2
 import mpmath
 import numpy as np
 import pytest
-from conftest import BITS, KINDS, exact, exact_rows, positive_definite, random_rows, round_to, rows_of, to_mpfr
+from conftest import (
+    BITS,
+    KINDS,
+    exact,
+    exact_rows,
+    positive_definite,
+    random_rows,
+    round_to,
+    rows_of,
+    to_arb,
+    to_mpfr,
+)
 
 import sunzi
 
@@ -317,3 +329,45 @@ def test_gmpy2_by_its_methods_gives_the_same() -> None:
         assert run.returncode == 0, run.stderr
         outputs.append(run.stdout)
     assert outputs[0] == outputs[1] and len(outputs[0]) > 1000
+
+
+def test_both_roads_from_and_to_flint() -> None:
+    """Through the layout of python-flint's objects and through its methods: radii by methods are a little wider."""
+    code = (
+        "import flint, sunzi\n"
+        "flint.ctx.prec = 300\n"
+        "a = flint.arb_mat([[(flint.arb(i + 2).sqrt().mid() ** (j - 2)).mid() for j in range(5)] for i in range(5)])\n"
+        "b = flint.arb_mat([[flint.arb(i - j, 2.0 ** (-80 * i)) for j in range(5)] for i in range(5)])\n"
+        "for c in (sunzi.gemm(a, b), sunzi.gemm(b, a, precision=70), sunzi.syrk(a), sunzi.Matrix(a).to_flint()):\n"
+        "    for x in c.entries():\n"
+        "        print(x.mid().man_exp(), float(x.rad()))\n"
+    )
+    outputs = []
+    for road in ("portable", ""):
+        environment = os.environ | {"SUNZI_FLINT": road}
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+        assert run.returncode == 0, run.stderr
+        outputs.append([line.rsplit(" ", 1) for line in run.stdout.splitlines()])
+    assert len(outputs[0]) == 100
+    for (middle, radius), (other, narrow) in zip(*outputs, strict=True):
+        assert middle == other and float(narrow) <= float(radius) <= float(narrow) * (1 + 2.0**-27), (radius, narrow)
+
+
+@pytest.mark.parametrize("bits", [2, 63, 64, 65, 128, 129, 200, 320, 1000])
+def test_exact_balls_of_all_lengths(bits: int) -> None:
+    """Midpoints of any number of limbs, with limbs of zeros below, are python-flint's own numbers."""
+    flint.ctx.prec = 2 * bits + 100
+    rng = random.Random(bits)
+    draw = lambda: Fraction(rng.getrandbits(bits) | 1 << (bits - 1)) * Fraction(2) ** rng.randrange(-700, 700)
+    values = [draw() for _ in range(20)]
+    values += [-value for value in values[:10]] + [Fraction(0), Fraction(1), Fraction(3 << 200), Fraction(-1, 1 << 300)]
+    matrix = sunzi.Matrix([values], precision=bits)
+    balls = matrix.to_flint().entries()
+    for ball, value in zip(balls, values, strict=True):
+        known = to_arb(value)
+        assert ball.is_exact() and exact(ball) == value and ball == known and ball.rad() == 0
+        assert repr(ball) == repr(known) and ball - known == 0 and ball * 2 == known * 2 and ball * ball == known * known
+    assert sunzi.Matrix([balls], precision=bits) == matrix
+    del balls
+    again = [matrix.to_flint() for _ in range(50)]
+    assert all(entry == other for entry, other in zip(again[0].entries(), again[-1].entries()))

@@ -38,7 +38,7 @@ def test_slices_are_those_of_numpy(matrix: sunzi.Matrix, rows: object, cols: obj
 
 def test_shape_and_text(matrix: sunzi.Matrix) -> None:
     assert matrix.shape == (6, 5) and matrix.T.shape == (5, 6) and len(matrix) == 6
-    assert repr(matrix) == "Matrix(6 x 5, 200 bits, fraction)"
+    assert repr(matrix).startswith("Matrix([[") and repr(matrix).endswith("]], precision=200, numbers='fraction')")
     assert str(matrix).startswith("6 x 5 matrix of 200-bit floats\n")
     assert matrix.nbytes == 6 * 5 * 8 * (1 + 4)
     assert matrix[2].to_list() == [ROWS[2]] and matrix[1:3].shape == (2, 5)
@@ -141,6 +141,82 @@ def test_indices_beyond_the_machine_are_index_errors(matrix: sunzi.Matrix) -> No
         matrix["a"]
 
 
+LISTS = [
+    [0, 2],
+    [2, 0, 2, -1],
+    [],
+    range(1, 4),
+    (1, 3),
+    np.array([3, -2, 0]),
+    [True, False, True, True, False],
+    np.array([False, True, False, True, True]),
+    [np.True_, False, False, False, np.True_],
+]
+"""For a matrix of five rows and columns."""
+
+
+@pytest.mark.parametrize("chosen", LISTS, ids=str)
+def test_lists_and_masks_choose_as_in_numpy(chosen: object) -> None:
+    rows = random_rows(5, 5, 100, seed=4)
+    matrix, array = sunzi.Matrix(rows, precision=BITS), np.array(rows, dtype=object)
+    key = np.array(list(chosen), dtype=bool if len(chosen) == 5 else int)  # type: ignore[arg-type, call-overload]
+    for ours, whole in ((matrix, array), (matrix.T, array.T)):
+        if not isinstance(chosen, tuple):  # a tuple is a pair of indices
+            assert ours[chosen].to_list() == whole[key].tolist()
+        assert ours[chosen, :].to_list() == whole[key].tolist() and ours[chosen, :].shape == whole[key].shape
+        assert ours[:, chosen].to_list() == whole[:, key].tolist()
+        assert ours[1:4, chosen].to_list() == whole[1:4, key].tolist()
+        assert ours[chosen, ::2].to_list() == whole[key, ::2].tolist()
+        for single, entries in ((ours[chosen, 3], whole[key, 3]), (ours[3, chosen], whole[3, key])):
+            assert list(single) == entries.tolist() and len(single) == len(entries)
+        assert list(ours[chosen, chosen]) == whole[key, key].tolist(), "pairs, as two lists are in NumPy"
+        assert ours[np.ix_(key, key)].to_list() == whole[np.ix_(key, key)].tolist()
+
+
+def test_masks_of_two_dimensions_and_assignment() -> None:
+    rows = random_rows(4, 5, 100, seed=5)
+    matrix, array = sunzi.Matrix(rows, precision=BITS), np.array(rows, dtype=object)
+    mask = array > 0
+    assert 0 < mask.sum() < 20
+    for key in (mask, mask.tolist()):
+        assert list(matrix[key]) == array[mask].tolist() and matrix[key].shape == (int(mask.sum()), 1)
+    assert matrix[~mask].T.shape == (1, 20 - int(mask.sum()))
+    assignments: list[tuple[object, object]] = [
+        (mask, 0),
+        ([0, 2], [[1] * 5, [2] * 5]),
+        ((slice(None), [4, 0]), [[3, 4]] * 4),
+        (([0, 1, 3], [1, 2, 3]), [7, 8, 9]),
+        (([3, 3], [0, 1]), 5),
+        (np.array([False, True, False, False]), 6),
+        ((2, [1, 3]), [10, 11]),
+        (~mask, list(range(int((~mask).sum())))),
+    ]
+    for key, value in assignments:
+        matrix[key] = value
+        array[key] = value  # type: ignore[index]
+        assert matrix.to_list() == array.tolist()
+
+
+def test_lists_that_choose_nothing_right(matrix: sunzi.Matrix) -> None:
+    refusals: list[tuple[object, str]] = [
+        ([0, 6], "row 6 is out of range for a matrix with 6 rows"),
+        ((0, [5]), "column 5 is out of range for a matrix with 5 columns"),
+        ([True, False], "a mask of 2 rows is given for a matrix with 6 rows"),
+        ([True, 1, False, False, False, False], "holds both bool and integers"),
+        (([0, 1, 2], [0, 1]), r"3 rows and 2 columns are listed: .* use a\[rows\]\[:, cols\] or numpy.ix_"),
+        (np.ones((2, 2), dtype=bool), "the mask is 2 x 2, but the matrix is 6 x 5"),
+        ([[0, 1], [2, 3]], "must be a mask of True and False"),
+        (([[0, 1]], 0), "a list of rows must have one dimension, but it has 2"),
+    ]
+    for key, message in refusals:
+        with pytest.raises(IndexError, match=message):
+            matrix[key]
+        with pytest.raises(IndexError):
+            matrix[key] = 1
+    with pytest.raises(ValueError, match="1 x 2 matrix is assigned to 2 x 5 entries"):
+        matrix[[0, 1]] = [[1, 2]]
+
+
 def test_equality_is_of_numbers() -> None:
     one = sunzi.Matrix([[1, 0.5]], precision=53)
     assert one == sunzi.Matrix([["1", "0.5"]], precision=900)
@@ -162,6 +238,11 @@ def test_conversions(matrix: sunzi.Matrix) -> None:
 def test_zeros_and_identity() -> None:
     assert sunzi.Matrix.zeros(2, 3, precision=60).to_list() == [[0, 0, 0], [0, 0, 0]]
     assert sunzi.Matrix.identity(2, precision=60, numbers="float").to_list() == [[1.0, 0.0], [0.0, 1.0]]
+    assert sunzi.eye(3, precision=60) == sunzi.Matrix.identity(3, precision=60)
+    for rows, cols in ((2, 4), (4, 2), (0, 3), (3, 0), (2, 2)):
+        eye = sunzi.eye(rows, cols, precision=70, numbers="float")
+        assert eye.to_list() == np.eye(rows, cols).tolist() and (eye.precision, eye.numbers) == (70, "float")
+    assert sunzi.zeros(2, 1, precision=60) == sunzi.Matrix.zeros(2, 1, precision=60)
 
 
 @pytest.mark.parametrize("numbers", ["gmpy2", "mpmath", "flint", "float", "str", "fraction"])

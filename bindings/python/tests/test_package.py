@@ -50,6 +50,9 @@ def test_benchmark_runs_small(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setattr(sys, "argv", ["bench.py", "--order", "20", "--small-order", "10", "--runs", "1"])
     runpy.run_path(str(HERE.parent / "bench.py"), run_name="__main__")
     assert "times as long" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["bench.py", "--borders", "--order", "20", "--precision", "256", "--runs", "1"])
+    runpy.run_path(str(HERE.parent / "bench.py"), run_name="__main__")
+    assert capsys.readouterr().out.count("times as long as the loop") == 3
 
 
 @pytest.mark.parametrize("name", sunzi.__all__)
@@ -68,6 +71,47 @@ def test_types_are_shipped_and_right(tmp_path: Path) -> None:
     for check in (["mypy.stubtest", "sunzi"], ["mypy", "--strict", "--cache-dir", os.devnull, "-p", "sunzi"]):
         run = subprocess.run([sys.executable, "-m", *check], capture_output=True, text=True, cwd=tmp_path)
         assert run.returncode == 0, run.stdout + run.stderr
+
+
+TYPES = """
+import numpy
+import sunzi
+from typing_extensions import assert_type
+
+array = numpy.ones((2, 2))
+a = sunzi.Matrix([[2, 1], [1, 2]], precision=100)
+assert_type(sunzi.cholesky(a, precision=200), sunzi.Matrix)
+assert_type(sunzi.solve(a, a, digits=30), sunzi.Matrix)
+assert_type(sunzi.inverse(a, precision="auto"), sunzi.Matrix)
+assert_type(sunzi.exp(a), sunzi.Matrix)
+assert_type(a.solve(a), sunzi.Matrix)
+assert_type(sunzi.Cholesky(a).solve(a), sunzi.Matrix)
+assert_type(sunzi.ldlt(a), tuple[sunzi.Matrix, sunzi.Matrix])
+assert_type(a[1:], sunzi.Matrix)
+assert_type(a[:, [0]], sunzi.Matrix)
+x: list[object] = sunzi.solve([[2.0]], [1.0])
+shape: tuple[int, ...] = sunzi.gemm(array, array).shape
+sunzi.gemv(a, array).astype(float)
+sunzi.sdp.Solution
+{wrong}
+"""
+
+
+def test_types_of_results(tmp_path: Path) -> None:
+    """The result has the type of the operand that names it, and a wrong use is found."""
+    for wrong, found in [("", None), ("sunzi.cholesky(a).nonsense", "attr-defined"), ("sunzi.syrk(a, uplo='l')", "arg")]:
+        path = tmp_path / "uses.py"
+        path.write_text(TYPES.format(wrong=wrong), encoding="utf-8")
+        command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), str(path)]
+        run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert run.returncode == (found is not None), run.stdout + run.stderr
+        assert found is None or found in run.stdout or "overload" in run.stdout, run.stdout
+
+
+def test_modules_that_the_package_brings_along() -> None:
+    code = "import sunzi; print(sunzi.sdp.solve.__name__, hasattr(sunzi, 'linalg'))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == "solve False\n", run.stderr
 
 
 def test_the_installed_package_is_tested() -> None:

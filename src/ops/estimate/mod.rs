@@ -9,8 +9,10 @@ pub(crate) mod condition;
 mod digits;
 pub(crate) mod proven;
 pub(crate) mod rough;
+mod search;
 
 pub use proven::Certificate;
+pub use search::{PrecisionSearch, PrecisionTry};
 
 use crate::error::{Error, Result};
 use crate::math::float::FloatRef;

@@ -14,7 +14,7 @@ precision : int, optional
     precision, `mpf` and `arb` have the one of `mpmath.mp` and `flint.ctx`, and `float` has 53 bits. `int`, `Fraction`,
     `Decimal` and `str` have no precision; if all operands are of these types, `precision=` is required. Operands are
     used exactly, except that fractions and decimals are rounded to this precision, and to 64 bits more if they are
-    factored or solved for.
+    factored or solved for. `solve` and `inverse` also accept `precision="auto"`, `digits=` and `dps=`.
 accuracy : {'entrywise', 'norm'}
     Error bound of each entry. With `entrywise`, the default, the error is small relative to the magnitudes of the
     entry's own terms (componentwise), as for loops over numbers of a longer precision. With `norm` it is small relative
@@ -54,10 +54,41 @@ Ctrl-C ends them.
 
 import sys
 
+from sunzi import sdp
 from sunzi._absent import absent
 from sunzi._batches import cholesky_batch, gemm_batch, syrk_batch, trsm_batch
+from sunzi._elementwise import (
+    absolute,
+    arccos,
+    arccosh,
+    arcsin,
+    arcsinh,
+    arctan,
+    arctanh,
+    cbrt,
+    ceil,
+    cos,
+    cosh,
+    exp,
+    expm1,
+    floor,
+    log,
+    log1p,
+    log2,
+    log10,
+    reciprocal,
+    rint,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    tan,
+    tanh,
+    trunc,
+)
 from sunzi._functions import cholesky, gemm, log_det, plan, solve, syrk, trsm
-from sunzi._matrices import hstack, vstack
+from sunzi._matrices import eye, hstack, vstack, zeros
 from sunzi._reports import Plan, Report, Verification
 from sunzi._sunzi import (
     CancelledError,
@@ -107,14 +138,29 @@ __all__ = [
     "SingularError",
     "Verification",
     "__version__",
+    "absolute",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
     "axpy",
+    "cbrt",
+    "ceil",
     "cholesky",
     "cholesky_batch",
     "condition",
+    "cos",
+    "cosh",
     "det",
     "diagonal",
     "dot",
+    "exp",
+    "expm1",
     "extreme_eigenvalue",
+    "eye",
+    "floor",
     "gemm",
     "gemm_batch",
     "gemv",
@@ -123,25 +169,41 @@ __all__ = [
     "inverse",
     "kernels",
     "ldlt",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
     "log_det",
     "norm",
     "nrm2",
     "pencil_eigenvalue",
     "plan",
+    "reciprocal",
+    "rint",
+    "sdp",
+    "sign",
+    "sin",
+    "sinh",
     "solve",
+    "sqrt",
+    "square",
     "symm",
     "symv",
     "syr2k",
     "syrk",
     "syrk_batch",
+    "tan",
+    "tanh",
     "trace",
     "trmm",
     "trmv",
     "trsm",
     "trsm_batch",
     "trsv",
+    "trunc",
     "verify",
     "vstack",
+    "zeros",
 ]
 
 

@@ -1,41 +1,76 @@
 """Messages for names of NumPy and SciPy that this package lacks, or has under another name."""
 
 _GENERAL = "sunzi has no factorisations of general (unsymmetric) matrices"
-_PRODUCT = "sunzi.gemm(a, b), or a @ b of two Matrix"
-_POSITIVE = "sunzi.cholesky or sunzi.Cholesky, for symmetric positive definite matrices"
+_PRODUCT = "use sunzi.gemm(a, b), or a @ b of two Matrix"
+_POSITIVE = "use sunzi.cholesky or sunzi.Cholesky, for symmetric positive definite matrices"
+_TENSORS = "sunzi has no tensors, only matrices; use sunzi.gemm or sunzi.solve on reshaped operands"
+_SQUARES = "sunzi has no singular values; sunzi.extreme_eigenvalue(sunzi.syrk(a)) encloses the square of an extreme one"
 
 _INSTEAD = {
-    "lu": f"{_GENERAL}; for symmetric ones use {_POSITIVE}",
-    "lu_factor": f"{_GENERAL}; for symmetric ones use {_POSITIVE}",
+    "lu": f"{_GENERAL}; for symmetric ones {_POSITIVE}",
+    "lu_factor": f"{_GENERAL}; for symmetric ones {_POSITIVE}",
+    "lu_solve": f"{_GENERAL}; for symmetric ones {_POSITIVE}",
     "qr": f"{_GENERAL}; the Cholesky factor of sunzi.syrk(a) is R up to signs, but loses twice as many bits",
-    "svd": "sunzi has no singular values; sunzi.extreme_eigenvalue(sunzi.syrk(a)) encloses the square of one",
-    "eig": "sunzi has only extreme eigenvalues: sunzi.extreme_eigenvalue and sunzi.pencil_eigenvalue",
+    "svd": _SQUARES,
+    "eig": "sunzi has only extreme eigenvalues of symmetric matrices: use sunzi.extreme_eigenvalue or "
+    "sunzi.pencil_eigenvalue",
+    "schur": f"{_GENERAL}, and of eigenvalues only extreme ones: use sunzi.extreme_eigenvalue",
     "lstsq": "sunzi has no least squares by QR; sunzi.solve(sunzi.syrk(a), sunzi.gemm(a, b, transpose_a=True)) solves "
     "the normal equations, which lose twice as many bits",
-    "pinv": "sunzi has no pseudo-inverses",
-    "expm": "sunzi has no functions of matrices",
-    "inv": "sunzi.inverse(a), for symmetric positive definite matrices",
-    "cond": "sunzi.condition(a), an estimate for symmetric positive definite matrices",
-    "slogdet": "sunzi.log_det(a), or sunzi.Ldlt(a).det() where the sign is not known",
-    "ldl": "sunzi.ldlt(a), without pivoting",
+    "pinv": "sunzi has no pseudo-inverses; use sunzi.inverse(a) for symmetric positive definite matrices",
+    "expm": "sunzi has no functions of matrices; sunzi.exp, sunzi.log and sunzi.sqrt are those of the entries",
+    "inv": "use sunzi.inverse(a), for symmetric positive definite matrices",
+    "cond": "use sunzi.condition(a), an estimate for symmetric positive definite matrices",
+    "slogdet": "use sunzi.log_det(a), or sunzi.Ldlt(a).det() if the sign is not known",
+    "ldl": "use sunzi.ldlt(a), without pivoting",
+    "LinAlgError": "sunzi raises sunzi.NotPositiveDefiniteError, sunzi.NotSymmetricError and sunzi.SingularError, which "
+    "are kinds of ValueError",
     "matmul": _PRODUCT,
-    "array": "sunzi.Matrix(data)",
-    "eye": "sunzi.Matrix.identity(n, precision=bits)",
-    "zeros": "sunzi.Matrix.zeros(rows, cols, precision=bits)",
-    "load": "sunzi.Matrix.load(path)",
-    "loadtxt": "sunzi.Matrix.load(path)",
-    "save": "matrix.save(path) of a sunzi.Matrix",
-    "savetxt": "matrix.save(path) of a sunzi.Matrix",
-    "cho_factor": "sunzi.Cholesky(a)",
-    "cho_solve": "sunzi.Cholesky(a).solve(b)",
-    "solve_triangular": "sunzi.trsm(t, b)",
+    "multi_dot": "sunzi does not choose the order of several products; use a @ (b @ c) of Matrix, or sunzi.gemm",
+    "matrix_power": "sunzi has no powers of matrices; use a @ a of a Matrix",
+    "matrix_rank": "sunzi has no ranks of matrices",
+    "matrix_norm": "use sunzi.norm(a, ord)",
+    "matrix_transpose": "use a.T of a Matrix; transpose= of the functions needs no copy",
+    "cross": "sunzi has no cross products",
+    "outer": "use sunzi.ger(x, y)",
+    "vecdot": "use sunzi.dot(x, y)",
+    "tensordot": _TENSORS,
+    "array": "use sunzi.Matrix(data)",
+    "identity": "use sunzi.eye(n, precision=bits)",
+    "abs": "use sunzi.absolute(a), or abs(a) of a Matrix",
+    "ones": "use sunzi.zeros(rows, cols, precision=bits) + 1",
+    "diag": "use sunzi.diagonal(a) for the diagonal of a matrix",
+    "load": "use sunzi.Matrix.load(path)",
+    "save": "use matrix.save(path) of a sunzi.Matrix",
+    "cho_factor": "use sunzi.Cholesky(a)",
+    "cho_solve": "use sunzi.Cholesky(a).solve(b)",
+    "solve_triangular": "use sunzi.trsm(t, b)",
+    "multiply": "sunzi has no products entry by entry; a * x of a Matrix and a number scales all entries",
+    "power": "sunzi has no powers of entries; use sunzi.square, sunzi.sqrt, or sunzi.exp of a multiple of sunzi.log",
 }
 _SAME = {
     "eigh": "eig",
     "eigvals": "eig",
     "eigvalsh": "eig",
     "svdvals": "svd",
-    "identity": "eye",
+    "vector_norm": "matrix_norm",
+    "tensorinv": "tensordot",
+    "tensorsolve": "tensordot",
+    "einsum": "tensordot",
+    "pinvh": "pinv",
+    "logm": "expm",
+    "sqrtm": "expm",
+    "funm": "expm",
+    "hessenberg": "schur",
+    "loadtxt": "load",
+    "savetxt": "save",
+    "asarray": "array",
+    "matrix": "array",
+    "inner": "vecdot",
+    "vdot": "vecdot",
+    "transpose": "matrix_transpose",
+    "divide": "multiply",
+    "pow": "power",
 }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from sunzi import _sunzi
+from sunzi._kinds import like_first, like_second
 from sunzi._reports import Plan
 from sunzi._sunzi import Context
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], object]
 
 
+@like_first
 def syrk(
     p: Any,
     *,
@@ -73,6 +75,7 @@ def syrk(
     return _sunzi.syrk(p, options | _shared(accuracy, precision, context, progress, out, report))
 
 
+@like_first
 def gemm(
     a: Any,
     b: Any,
@@ -127,6 +130,7 @@ def gemm(
     return _sunzi.gemm(a, b, options | {"exact": exact} | _shared(accuracy, precision, context, progress, out, report))
 
 
+@like_second
 def trsm(
     t: Any,
     b: Any,
@@ -185,6 +189,7 @@ def trsm(
     return _sunzi.trsm(t, b, options | _shared(accuracy, precision, context, progress, out, report))
 
 
+@like_first
 def cholesky(
     a: Any,
     *,
@@ -240,14 +245,18 @@ def cholesky(
     return _sunzi.cholesky(a, {"uplo": uplo} | _shared(accuracy, precision, context, progress, out, report))
 
 
+@like_second
 def solve(
     a: Any,
     b: Any,
     *,
     uplo: _Triangle | None = None,
     factor_precision: int | None = None,
+    digits: int | None = None,
+    certified: bool = False,
+    dps: int | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
-    precision: int | None = None,
+    precision: int | Literal["auto"] | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
     out: Any = None,
@@ -263,6 +272,16 @@ def solve(
         Right-hand sides.
     factor_precision : int, optional
         Precision of the factor, smaller than `precision`. The factorisation is cheaper, and the solution is refined.
+    digits : int, optional
+        Number of correct digits of the result, in the maximum norm of the worst column. The precision is the least one, to some bits,
+        at which the result has them by an estimate, or with `certified` by a proof. `precision="auto"` is the same with
+        30 digits, or as many as the type of the results holds (15 for `float`); `report["precision_bits"]` is the
+        precision that was found.
+    certified : bool
+        Prove a number of correct digits, `report["certified"]`, which about doubles the work. It requires `report` or
+        `digits`. The number is 0 if no proof is found.
+    dps : int, optional
+        Precision of the result in decimal digits, in place of `precision`; converted to bits as mpmath does.
     uplo, accuracy, precision, context, progress, out, report
         Options of all functions; see `help(sunzi)`.
 
@@ -276,14 +295,15 @@ def solve(
     NotPositiveDefiniteError, NotSymmetricError
         As `cholesky`.
     ValueError
-        The refinement does not converge.
+        The refinement does not converge, or no precision within reach gives `digits`.
 
     Notes
     -----
     Accuracy: `|b - A x| <= 2^(4 - precision) (|L| |Lᵀ| |x| + |b|)` for every entry; with `accuracy="norm"`
     `2^(4 - precision) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`; with `factor_precision`
     `|b - A x| <= 2^(1 - precision) (|A| |x| + |b|)`.
-    Cost: one factorisation, and n² m word products for each prime. `Cholesky` keeps the factor for several calls.
+    Cost: one factorisation, and n² m word products for each prime. `Cholesky` keeps the factor for several calls. With
+    `digits` one to four precisions are tried.
 
     Examples
     --------
@@ -292,8 +312,13 @@ def solve(
     [1.0, 2.0]
     >>> sunzi.solve([[1.0, 2.0**-60], [2.0**-60, 1.0]], [1.0, 0.0])[1] == -(2.0**-60)
     True
+    >>> report = sunzi.Report()
+    >>> x = sunzi.solve([["3", "1"], ["1", "2"]], ["1", "0"], digits=40, certified=True, report=report)
+    >>> report.digits >= report.certified >= 40, report.precision_bits < 200
+    (True, True)
     """
-    options = {"uplo": uplo, "factor_precision": factor_precision}
+    options: dict[str, Any] = {"uplo": uplo, "factor_precision": factor_precision}
+    options |= {"digits": digits, "certified": certified, "dps": dps}
     return _sunzi.solve(a, b, options | _shared(accuracy, precision, context, progress, out, report))
 
 
@@ -384,7 +409,7 @@ def plan(
 
 def _shared(
     accuracy: Literal["entrywise", "norm"],
-    precision: int | None,
+    precision: int | Literal["auto"] | None,
     context: Context | None,
     progress: Progress | None,
     out: Any,

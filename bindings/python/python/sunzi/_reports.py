@@ -51,6 +51,8 @@ class Report(Numbers):
     """Additional bits that `accuracy='entrywise'` would have needed; 0 if it was reached."""
     digits: float
     """Estimated number of correct digits of a solution or an inverse."""
+    certified: float
+    """Proven number of correct digits, with `certified=True`."""
     kernel: str
     """Name of the kernel."""
     threads: int

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from os import PathLike
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, SupportsIndex, final, overload
+
+import numpy
 
 __version__: str
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "diagonal",
     "dot",
     "eigenvalue",
+    "elementwise",
     "gemm",
     "gemv",
     "ger",
@@ -56,6 +59,9 @@ __all__ = [
     "verify",
 ]
 
+_Array = numpy.ndarray[Any, Any]
+_Rows = list[Any] | tuple[Any, ...]
+_Index = SupportsIndex | slice | list[Any] | range | _Array
 _Progress = Callable[[int, int], object]
 _Triangle = Literal["both", "lower", "upper", "lower_only", "upper_only"]
 _Numbers = Literal["gmpy2", "mpmath", "flint", "longdouble", "float", "decimal", "str", "fraction"]
@@ -157,17 +163,86 @@ class Matrix:
         context: Context | None = None,
         progress: _Progress | None = None,
     ) -> Matrix: ...
+    @overload
+    def solve(
+        self,
+        b: Matrix,
+        *,
+        uplo: _Triangle | None = None,
+        digits: int | None = None,
+        certified: bool = False,
+        dps: int | None = None,
+        precision: int | Literal["auto"] | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+        report: dict[str, Any] | None = None,
+    ) -> Matrix: ...
+    @overload
+    def solve(
+        self,
+        b: _Array,
+        *,
+        uplo: _Triangle | None = None,
+        digits: int | None = None,
+        certified: bool = False,
+        dps: int | None = None,
+        precision: int | Literal["auto"] | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+        report: dict[str, Any] | None = None,
+    ) -> _Array: ...
+    @overload
+    def solve(
+        self,
+        b: _Rows,
+        *,
+        uplo: _Triangle | None = None,
+        digits: int | None = None,
+        certified: bool = False,
+        dps: int | None = None,
+        precision: int | Literal["auto"] | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+        report: dict[str, Any] | None = None,
+    ) -> list[Any]: ...
+    @overload
     def solve(
         self,
         b: Any,
         *,
+        uplo: _Triangle | None = None,
+        digits: int | None = None,
+        certified: bool = False,
+        dps: int | None = None,
+        precision: int | Literal["auto"] | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+        report: dict[str, Any] | None = None,
+    ) -> Any: ...
+    def inverse(
+        self,
+        *,
+        uplo: _Triangle | None = None,
+        digits: int | None = None,
+        certified: bool = False,
+        dps: int | None = None,
+        precision: int | Literal["auto"] | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+        report: dict[str, Any] | None = None,
+    ) -> Matrix: ...
+    def log_det(
+        self,
+        *,
+        uplo: _Triangle | None = None,
         precision: int | None = None,
         context: Context | None = None,
         progress: _Progress | None = None,
     ) -> Any: ...
-    def log_det(
+    def det(
         self,
         *,
+        uplo: _Triangle | None = None,
         precision: int | None = None,
         context: Context | None = None,
         progress: _Progress | None = None,
@@ -176,7 +251,7 @@ class Matrix:
     def tolist(self, numbers: _Numbers | None = None) -> list[list[Any]]: ...
     def trace(self) -> Any: ...
     def diagonal(self) -> list[Any]: ...
-    def to_numpy(self, numbers: _Numbers | None = None) -> Any: ...
+    def to_numpy(self, numbers: _Numbers | None = None) -> _Array: ...
     def to_mpmath(self) -> Any: ...
     def to_gmpy2(self) -> list[list[Any]]: ...
     def to_flint(self) -> Any: ...
@@ -185,6 +260,13 @@ class Matrix:
         self, path: str | PathLike[str], *, format: _Format | None = None, progress: _Progress | None = None
     ) -> None: ...
     def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: slice | list[Any] | range | _Array, /) -> Matrix: ...
+    @overload
+    def __getitem__(self, key: tuple[slice | list[Any] | range | _Array, _Index], /) -> Matrix: ...
+    @overload
+    def __getitem__(self, key: tuple[_Index, slice | list[Any] | range | _Array], /) -> Matrix: ...
+    @overload
     def __getitem__(self, key: Any, /) -> Any: ...
     def __setitem__(self, key: Any, value: Any, /) -> None: ...
     def __matmul__(self, other: Any, /) -> Matrix: ...
@@ -201,7 +283,9 @@ class Matrix:
     def __abs__(self) -> Matrix: ...
     def __contains__(self, number: Any, /) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> _Array: ...
+    def __format__(self, spec: str, /) -> str: ...
+    def _repr_html_(self) -> str: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
@@ -233,6 +317,34 @@ class Cholesky:
     def order(self) -> int: ...
     @property
     def precision(self) -> int: ...
+    @overload
+    def solve(
+        self,
+        b: Matrix,
+        *,
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> Matrix: ...
+    @overload
+    def solve(
+        self,
+        b: _Array,
+        *,
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> _Array: ...
+    @overload
+    def solve(
+        self,
+        b: _Rows,
+        *,
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> list[Any]: ...
+    @overload
     def solve(
         self,
         b: Any,
@@ -351,6 +463,34 @@ class Ldlt:
     def inertia(self) -> tuple[int, int]: ...
     @property
     def growth(self) -> float: ...
+    @overload
+    def solve(
+        self,
+        b: Matrix,
+        *,
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> Matrix: ...
+    @overload
+    def solve(
+        self,
+        b: _Array,
+        *,
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> _Array: ...
+    @overload
+    def solve(
+        self,
+        b: _Rows,
+        *,
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> list[Any]: ...
+    @overload
     def solve(
         self,
         b: Any,
@@ -373,6 +513,7 @@ class Ldlt:
 
 def kernels() -> list[str]: ...
 def line(matrix: Matrix, row: bool) -> Matrix: ...
+def elementwise(name: str, a: Any, options: dict[str, Any]) -> Any: ...
 def joined(parts: Any, beside: bool, precision: int | None) -> Matrix: ...
 def batch(operation: str, problems: list[list[Any]], options: dict[str, Any]) -> list[Any]: ...
 def syrk(p: Any, options: dict[str, Any]) -> Any: ...

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sunzi import _sunzi
 from sunzi._functions import Progress, _shared
+from sunzi._kinds import like_first, pair_like_first
 from sunzi._reports import Verification
 from sunzi._sunzi import Context
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sunzi._sunzi import _Triangle
 
 
+@pair_like_first
 def ldlt(
     a: Any,
     *,
@@ -66,12 +68,16 @@ def ldlt(
     return _sunzi.ldlt(a, options)
 
 
+@like_first
 def inverse(
     a: Any,
     *,
     uplo: _Triangle | None = None,
+    digits: int | None = None,
+    certified: bool = False,
+    dps: int | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
-    precision: int | None = None,
+    precision: int | Literal["auto"] | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
     out: Any = None,
@@ -83,6 +89,8 @@ def inverse(
     ----------
     a : matrix, n x n
         Symmetric positive definite matrix.
+    digits, certified, dps
+        As in `solve`, of the inverse in the maximum norm.
     uplo, accuracy, precision, context, progress, out, report
         Options of all functions; see `help(sunzi)`.
 
@@ -95,6 +103,8 @@ def inverse(
     ------
     NotPositiveDefiniteError, NotSymmetricError
         As `cholesky`.
+    ValueError
+        No precision within reach gives `digits`.
 
     Notes
     -----
@@ -110,7 +120,8 @@ def inverse(
     >>> sunzi.inverse([[4.0, 2.0], [2.0, 2.0]])
     [[0.5, -0.5], [-0.5, 1.0]]
     """
-    return _sunzi.inverse(a, {"uplo": uplo} | _shared(accuracy, precision, context, progress, out, report))
+    options = {"uplo": uplo, "digits": digits, "certified": certified, "dps": dps}
+    return _sunzi.inverse(a, options | _shared(accuracy, precision, context, progress, out, report))
 
 
 def det(
@@ -127,7 +138,8 @@ def det(
     Parameters
     ----------
     a : matrix, n x n
-        Symmetric positive definite matrix; see `cholesky`. For other symmetric matrices use `Ldlt(a).det()`.
+        Symmetric positive definite matrix; see `cholesky`. For other symmetric matrices use `Ldlt(a).det()`. There are
+        no determinants of unsymmetric matrices.
     uplo, accuracy, precision, context, progress
         Options of all functions; see `help(sunzi)`.
 
@@ -145,8 +157,10 @@ def det(
 
     Notes
     -----
-    Accuracy: the determinant of `L Lᵀ` to one unit in the last place. Its relative error with respect to `det A` is the
-    absolute error of `log_det`.
+    Accuracy: the determinant of `L Lᵀ` to one unit in the last place, for the factor `L` of `cholesky`. Let `S` be `A`
+    with rows and columns scaled such that its diagonal is 1, and `e = n 2^(3 - precision) ||S⁻¹||₂`. If `n e <= 1/2`,
+    the relative error with respect to `det A` is at most `3 n e` plus one unit in the last place. It is nearly the
+    absolute error of `log_det`, of which `Cholesky.log_det_digits` estimates or proves the correct digits.
     Cost: one factorisation.
 
     Examples
@@ -259,6 +273,7 @@ def trace(a: Any, *, precision: int | None = None) -> Any:
     return _sunzi.trace(a, _shared("entrywise", precision, None, None, None, None))
 
 
+@like_first
 def diagonal(a: Any, *, precision: int | None = None) -> Any:
     """Return the diagonal of any matrix, as a flat list or array if the container has such a form.
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sunzi import _sunzi
 from sunzi._functions import Progress, _shared
+from sunzi._kinds import like_first, like_second, like_third
 from sunzi._sunzi import Context
 
 if TYPE_CHECKING:
     from sunzi._sunzi import _Triangle
 
 
+@like_second
 def gemv(
     a: Any,
     x: Any,
@@ -65,6 +67,7 @@ def gemv(
     return _sunzi.gemv(a, x, options | _shared("entrywise", precision, context, progress, out, report))
 
 
+@like_second
 def symv(
     a: Any,
     x: Any,
@@ -107,6 +110,7 @@ def symv(
     return _sunzi.symv(a, x, options | _shared("entrywise", precision, context, progress, out, report))
 
 
+@like_second
 def trmv(
     t: Any,
     x: Any,
@@ -152,6 +156,7 @@ def trmv(
     return _sunzi.trmv(t, x, options | _shared("entrywise", precision, context, progress, out, report))
 
 
+@like_second
 def trsv(
     t: Any,
     b: Any,
@@ -201,6 +206,7 @@ def trsv(
     return _sunzi.trsv(t, b, options | _shared("entrywise", precision, context, progress, out, report))
 
 
+@like_first
 def ger(
     x: Any,
     y: Any,
@@ -241,6 +247,7 @@ def ger(
     return _sunzi.ger(x, y, options | _shared("entrywise", precision, context, progress, out, report))
 
 
+@like_third
 def axpy(
     alpha: Any,
     x: Any,
@@ -328,6 +335,7 @@ def nrm2(
     return _sunzi.nrm2(x, _shared("entrywise", precision, context, progress, None, None))
 
 
+@like_second
 def trmm(
     t: Any,
     b: Any,
@@ -375,6 +383,7 @@ def trmm(
     return _sunzi.trmm(t, b, options | _shared(accuracy, precision, context, progress, out, report))
 
 
+@like_second
 def symm(
     a: Any,
     b: Any,
@@ -419,6 +428,7 @@ def symm(
     return _sunzi.symm(a, b, options | _shared(accuracy, precision, context, progress, out, report))
 
 
+@like_first
 def syr2k(
     a: Any,
     b: Any,

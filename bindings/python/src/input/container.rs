@@ -1,7 +1,7 @@
 //! Containers of numbers, taken apart: lists, NumPy arrays, matrices of mpmath and flint.
 
 use crate::kind::Container;
-use crate::packages::loaded;
+use crate::packages::{entries_of_mpmath, loaded};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -49,11 +49,12 @@ fn taken_apart<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked
     if is_array(object)? {
         return array(&plain_array(object, name)?, name);
     } else if place.starts_with("mpmath.") && class_name == "matrix" {
-        let shape = (object.getattr("rows")?.extract()?, object.getattr("cols")?.extract()?);
-        let rows = object.call_method0("tolist")?;
-        let unpacked = rows_of(&rows, name)?;
-        let (rows, cols) = shape;
-        return Ok(Unpacked { container: Container::MpmathMatrix, rows, cols, ..unpacked });
+        let (rows, cols) = (object.getattr("rows")?.extract()?, object.getattr("cols")?.extract()?);
+        let items = match entries_by_place(object, rows, cols)? {
+            Some(items) => Items::Objects(items),
+            None => rows_of(&object.call_method0("tolist")?, name)?.items,
+        };
+        return Ok(Unpacked { container: Container::MpmathMatrix, rows, cols, items });
     } else if place.starts_with("flint.") && object.hasattr("nrows")? && object.hasattr("entries")? {
         let (rows, cols) = (object.call_method0("nrows")?.extract()?, object.call_method0("ncols")?.extract()?);
         let items = Items::Objects(items_of(&object.call_method0("entries")?)?);
@@ -69,6 +70,34 @@ fn taken_apart<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked
         class.fully_qualified_name()?
     )))
 }
+
+/// The entries of an `mpmath.matrix`, row by row, from its dictionary of those that are not 0; `None` where that is not
+/// as expected.
+fn entries_by_place<'py>(
+    matrix: &Bound<'py, PyAny>,
+    rows: usize,
+    cols: usize,
+) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    let Some(entries) = entries_of_mpmath(matrix)? else { return Ok(None) };
+    let Some(count) = rows.checked_mul(cols) else { return Ok(None) };
+    let zero = matrix.getattr("ctx")?.getattr("zero")?;
+    let mut items = Vec::new();
+    items
+        .try_reserve_exact(count)
+        .map_err(|_| PyMemoryError::new_err(format!("there is no memory for {rows} x {cols} numbers")))?;
+    items.resize(count, zero);
+    for (key, entry) in entries.iter() {
+        match key.extract::<EntryKey>() {
+            Ok(EntryKey(row, col)) if row < rows && col < cols => items[row * cols + col] = entry,
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(items))
+}
+
+/// Row and column of an entry, as a key of a dictionary.
+#[derive(FromPyObject)]
+struct EntryKey(usize, usize);
 
 /// Whether `object` is a NumPy array.
 pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {

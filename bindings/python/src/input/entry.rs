@@ -2,6 +2,7 @@
 
 use crate::input::integers::{Integers, magnitude};
 use crate::kind::NumberKind;
+use crate::native::flint::Arbs;
 use crate::native::gmpy2::{Gmpy2, Parts};
 use crate::packages::loaded;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -133,6 +134,7 @@ impl NumberType {
 pub struct Reader<'py> {
     py: Python<'py>,
     gmpy2: Option<&'static Gmpy2>,
+    arbs: Option<&'static Arbs>,
     last: Option<(Bound<'py, PyType>, NumberType)>,
     integers: Integers<'py>,
     texts: NumberParser,
@@ -194,6 +196,7 @@ impl<'py> Reader<'py> {
         Ok(Reader {
             py,
             gmpy2: Gmpy2::loaded(py)?,
+            arbs: Arbs::loaded(py)?,
             last: None,
             integers: Integers::new(py)?,
             texts: NumberParser::new(2),
@@ -294,6 +297,10 @@ impl<'py> Reader<'py> {
 
     /// The midpoint; the radius is kept where it is not 0.
     fn arb(&mut self, object: &Bound<'py, PyAny>) -> Result<Entry<'py>, Refusal> {
+        if let Some(number) = self.arbs.and_then(|arbs| arbs.exact(object)) {
+            let bits = number.limbs.len() as i64 * i64::from(LIMB_BITS);
+            return Ok(self.keep(number.negative, number.limbs, number.exponent - bits));
+        }
         let man_exp = intern!(self.py, "man_exp");
         let parts = match object.call_method0(man_exp) {
             Ok(parts) => parts,

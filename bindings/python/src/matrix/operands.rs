@@ -1,9 +1,9 @@
 //! Code that the methods of `Matrix` share: matrices like it, and further operands.
 
-use crate::arithmetic::{negated, sum};
+use crate::arithmetic::{negated, plus_number, sum};
 use crate::call::number_kind;
 use crate::index::Line;
-use crate::input::{Bits, Operand, ReadPart, working_bits};
+use crate::input::{Bits, Operand, ReadPart, scalar, working_bits};
 use crate::kind::{Container, NumberKind};
 use crate::matrix_object::Matrix;
 use crate::output::{ResultForm, Shape, assemble};
@@ -36,9 +36,14 @@ impl Matrix {
         Ok(if along { view.transpose() } else { view })
     }
 
-    /// `self + other`, or `self - other`.
+    /// `self + other`, or `self - other`, of a matrix or of a number, which goes to every entry.
     pub(super) fn sum(&self, other: &Bound<'_, PyAny>, minus: bool) -> PyResult<Matrix> {
         let (py, view) = (other.py(), self.view());
+        if Operand::is_number(other)? {
+            let number = scalar(Some(other), "the other operand", Bits::Round(view.precision_bits()))?;
+            let number = number.expect("a number was given");
+            return Ok(self.like(plus_number(py, &view, &if minus { -number } else { number })?));
+        }
         let other = Operand::of(other, "the other operand", ReadPart::Whole)?;
         let bits = working_bits(None, &[Some(view.precision_bits()), other.natural_bits])?;
         let kind = self.kind.min(other.kind);

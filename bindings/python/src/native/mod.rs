@@ -4,4 +4,5 @@
 //! handle of a communicator of mpi4py.
 
 pub mod communicator;
+pub mod flint;
 pub mod gmpy2;

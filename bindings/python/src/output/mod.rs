@@ -1,7 +1,9 @@
 //! Results in the form that the operands had.
 
+mod mpmath;
 mod numbers;
 
+use crate::collector::CollectorPause;
 use crate::input::{is_array, long_double_bits};
 use crate::kind::{Container, NumberKind};
 use crate::matrix_object::Matrix;
@@ -45,6 +47,12 @@ pub fn held_bits(py: Python<'_>, shape: Shape) -> PyResult<Option<u32>> {
     }
 }
 
+/// Correct digits, in the maximum norm, of an answer with this number of them after its entries have been rounded to
+/// `bits` bits.
+pub fn digits_held(digits: f64, bits: u32) -> f64 {
+    (-(10f64.powf(-digits) + 2f64.powi(-(bits as i32))).log10()).max(0.0)
+}
+
 /// The result as a Python object.
 ///
 /// # Errors
@@ -81,6 +89,7 @@ pub fn assemble<'py>(
         let array = numpy.call_method1("frombuffer", (PyByteArray::new(py, &bytes), "<f8"))?;
         return shaped(array, rows, cols, shape.container);
     }
+    let _pause = CollectorPause::begin(py)?;
     contain(py, objects(py, view, form, shape.kind)?, rows, cols, shape)
 }
 
@@ -117,10 +126,10 @@ pub fn contain<'py>(
             shaped(array, rows, cols, shape.container)
         }
         Container::ArbMat => py.import("flint")?.getattr("arb_mat")?.call1((rows, cols, PyList::new(py, numbers)?)),
-        Container::MpmathMatrix if rows == 0 || cols == 0 => {
-            py.import("mpmath")?.getattr("matrix")?.call1((rows, cols))
-        }
-        Container::MpmathMatrix => py.import("mpmath")?.getattr("matrix")?.call1((nested(py, numbers, rows, cols)?,)),
+        Container::MpmathMatrix => match mpmath::matrix(py, &numbers, rows, cols)? {
+            Some(matrix) => Ok(matrix),
+            None => py.import("mpmath")?.getattr("matrix")?.call1((nested(py, numbers, rows, cols)?,)),
+        },
         _ => Ok(nested(py, numbers, rows, cols)?.into_any()),
     }
 }
@@ -196,19 +205,7 @@ impl<'py> Destination<'py> {
     /// # Errors
     /// `TypeError` if it is not an array of objects or doubles; `ValueError` if it is read-only or its shape differs.
     pub fn new(array: Bound<'py, PyAny>, rows: usize, cols: usize) -> PyResult<Destination<'py>> {
-        if !is_array(&array)? {
-            let name = array.get_type().fully_qualified_name()?;
-            return Err(PyTypeError::new_err(format!("out= must be a NumPy array, but its type is {name}")));
-        }
-        let letter: String = array.getattr("dtype")?.getattr("char")?.extract()?;
-        let container = match letter.as_str() {
-            "O" => Container::Objects,
-            "d" => Container::Doubles,
-            _ => {
-                let dtype = array.getattr("dtype")?;
-                return Err(PyTypeError::new_err(format!("out= has the dtype {dtype}; it must be object or float64")));
-            }
-        };
+        let container = Destination::container_of(&array)?;
         let shape: Vec<usize> = array.getattr("shape")?.extract()?;
         if shape != [rows, cols] && !(cols == 1 && shape == [rows]) {
             let message = format!("out= has the shape {shape:?}, but the result is {rows} x {cols}");
@@ -218,6 +215,23 @@ impl<'py> Destination<'py> {
             return Err(PyValueError::new_err(format!("out=, an array of shape {shape:?}, is read-only")));
         }
         Ok(Destination { array, container })
+    }
+
+    /// The container that an array is.
+    ///
+    /// # Errors
+    /// `TypeError` where it is no array of objects or doubles.
+    pub fn container_of(array: &Bound<'py, PyAny>) -> PyResult<Container> {
+        if !is_array(array)? {
+            let name = array.get_type().fully_qualified_name()?;
+            return Err(PyTypeError::new_err(format!("out= must be a NumPy array, but its type is {name}")));
+        }
+        let dtype = array.getattr("dtype")?;
+        match dtype.getattr("char")?.extract::<String>()?.as_str() {
+            "O" => Ok(Container::Objects),
+            "d" => Ok(Container::Doubles),
+            _ => Err(PyTypeError::new_err(format!("out= has the dtype {dtype}; it must be object or float64"))),
+        }
     }
 
     /// The shape of the result here, with numbers of this kind.

@@ -2,6 +2,7 @@
 
 use crate::input::long_double_bits;
 use crate::kind::NumberKind;
+use crate::native::flint::{ArbRadius, ArbTemplates, Arbs, ExactArb};
 use crate::native::gmpy2::{Gmpy2, Parts};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
@@ -22,15 +23,18 @@ pub struct Builder<'py> {
 enum Way<'py> {
     /// `gmpy2.mpfr`, by layout or through hexadecimal digits.
     Mpfr(&'static Gmpy2),
-    /// `mpmath.mp.make_mpf`, and how its mantissa is made.
+    /// `mpmath.mpf`, made as `mpmath.mp.make_mpf` makes it, and how its mantissa is made.
     Mpf {
-        make: Bound<'py, PyAny>,
+        new: Bound<'py, PyAny>,
+        class: Bound<'py, PyAny>,
         mantissa: Mantissa<'py>,
     },
-    /// `flint.arb`.
+    /// `flint.arb`, by layout or from integers.
     Arb {
         class: Bound<'py, PyAny>,
         mantissa: Mantissa<'py>,
+        arbs: Option<&'static Arbs>,
+        templates: ArbTemplates<'py>,
     },
     /// `fractions.Fraction`.
     Fraction {
@@ -67,17 +71,22 @@ impl<'py> Mantissa<'py> {
     fn make(&self, py: Python<'py>, limbs: &[u64]) -> PyResult<Bound<'py, PyAny>> {
         match (self, limbs) {
             (Mantissa::Int(_), &[small]) => Ok(small.into_pyobject(py)?.into_any()),
-            (Mantissa::Int(from_bytes), _) => from_bytes.call1((little_endian(&[], limbs, py), intern!(py, "little"))),
+            (Mantissa::Int(from_bytes), _) => from_bytes.call1((little_endian(&[], limbs, py)?, intern!(py, "little"))),
             // One byte for the type, one for the sign.
-            (Mantissa::Mpz(from_binary), _) => from_binary.call1((little_endian(&[1, 1], limbs, py),)),
+            (Mantissa::Mpz(from_binary), _) => from_binary.call1((little_endian(&[1, 1], limbs, py)?,)),
         }
     }
 }
 
-fn little_endian<'py>(head: &[u8], limbs: &[u64], py: Python<'py>) -> Bound<'py, PyBytes> {
-    let mut bytes = head.to_vec();
-    bytes.extend(limbs.iter().flat_map(|limb| limb.to_le_bytes()));
-    PyBytes::new(py, &bytes)
+fn little_endian<'py>(head: &[u8], limbs: &[u64], py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, head.len() + 8 * limbs.len(), |bytes| {
+        let (first, rest) = bytes.split_at_mut(head.len());
+        first.copy_from_slice(head);
+        for (place, limb) in rest.chunks_exact_mut(8).zip(limbs) {
+            place.copy_from_slice(&limb.to_le_bytes());
+        }
+        Ok(())
+    })
 }
 
 impl<'py> Builder<'py> {
@@ -96,9 +105,15 @@ impl<'py> Builder<'py> {
                     true => Mantissa::Mpz(py.import("gmpy2")?.getattr("from_binary")?),
                     false => Mantissa::int(py)?,
                 };
-                Way::Mpf { make: mpmath.getattr("mp")?.getattr("make_mpf")?, mantissa }
+                let new = py.get_type::<PyAny>().getattr("__new__")?;
+                Way::Mpf { new, class: mpmath.getattr("mp")?.getattr("mpf")?, mantissa }
             }
-            NumberKind::Flint => Way::Arb { class: py.import("flint")?.getattr("arb")?, mantissa: Mantissa::int(py)? },
+            NumberKind::Flint => Way::Arb {
+                class: py.import("flint")?.getattr("arb")?,
+                mantissa: Mantissa::int(py)?,
+                arbs: Arbs::loaded(py)?,
+                templates: ArbTemplates::default(),
+            },
             NumberKind::Fraction => {
                 Way::Fraction { class: py.import("fractions")?.getattr("Fraction")?, mantissa: Mantissa::int(py)? }
             }
@@ -138,8 +153,36 @@ impl<'py> Builder<'py> {
         }
     }
 
-    fn other_than_zero(&self, value: FloatRef<'_>, row: usize, col: usize) -> PyResult<Bound<'py, PyAny>> {
+    /// A ball of python-flint.
+    ///
+    /// # Errors
+    /// As [`Builder::number`].
+    pub fn ball(
+        &mut self,
+        midpoint: FloatRef<'_>,
+        radius: FloatRef<'_>,
+        row: usize,
+        col: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if radius.head.is_zero() {
+            return self.number(midpoint, row, col);
+        }
+        if let Way::Arb { arbs: Some(arbs), templates, .. } = &mut self.way
+            && !midpoint.head.is_zero()
+            && let &[limb] = radius.limbs
+        {
+            let radius = ArbRadius::at_least(limb, radius.head.exponent());
+            return arbs.make(self.py, templates, normalised(midpoint), radius);
+        }
+        let (midpoint, radius) = (self.number(midpoint, row, col)?, self.number(radius, row, col)?);
+        midpoint.get_type().call1((midpoint, radius))
+    }
+
+    fn other_than_zero(&mut self, value: FloatRef<'_>, row: usize, col: usize) -> PyResult<Bound<'py, PyAny>> {
         let negative = value.head.is_negative();
+        if let Way::Arb { arbs: Some(arbs), templates, .. } = &mut self.way {
+            return arbs.make(self.py, templates, normalised(value), ArbRadius::default());
+        }
         match &self.way {
             Way::Mpfr(gmpy2) => match &gmpy2.layout {
                 Some(layout) => {
@@ -153,13 +196,15 @@ impl<'py> Builder<'py> {
                     gmpy2.widest.bind(self.py),
                 )),
             },
-            Way::Mpf { make, mantissa } => {
+            Way::Mpf { new, class, mantissa } => {
                 let (limbs, exponent) = odd(value);
                 let integer = mantissa.make(self.py, &limbs)?;
                 let parts = (u8::from(negative), integer, exponent, bit_length(&limbs)).into_pyobject(self.py)?;
-                make.call1((parts,))
+                let number = new.call1((class,))?;
+                number.setattr(intern!(self.py, "_mpf_"), parts)?;
+                Ok(number)
             }
-            Way::Arb { class, mantissa } => {
+            Way::Arb { class, mantissa, .. } => {
                 let (integer, exponent) = self.signed(mantissa, value)?;
                 let parts = (integer, exponent).into_pyobject(self.py)?;
                 class.call1((parts,))
@@ -226,6 +271,12 @@ fn long_double<'py>(
         return Err(PyOverflowError::new_err(message));
     }
     numpy.call_method1("ldexp", (whole, exponent))
+}
+
+/// A number other than 0 without limbs of zeros below.
+fn normalised(value: FloatRef<'_>) -> ExactArb<'_> {
+    let low = value.limbs.iter().position(|&limb| limb != 0).unwrap_or(0);
+    ExactArb { negative: value.head.is_negative(), exponent: value.head.exponent(), limbs: &value.limbs[low..] }
 }
 
 /// The significand as an odd integer, and the exponent that goes with it.

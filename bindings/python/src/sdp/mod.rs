@@ -59,7 +59,7 @@ pub fn sdp_solve_file<'py>(
 
 /// The precision that the caller requests.
 fn asked_bits(run: &Bound<'_, PyDict>) -> PyResult<Option<u32>> {
-    checked_bits(run.py(), read(run, "precision")?)
+    checked_bits(run.py(), "precision", read(run, "precision")?)
 }
 
 /// Runs the solver on the program that `program` gives, reports its iterations, and handles signals.

@@ -7,6 +7,7 @@ use super::{ComputedFactor, Factoring, ReadAt};
 use crate::input::Reader;
 use crate::session::Session;
 use std::time::{Duration, Instant};
+use sunzi::advanced::{PrecisionSearch, PrecisionTry};
 use sunzi::{Error, MAXIMUM_PRECISION_BITS, MoreBits, Result};
 use sunzi_session::engine::check_reach;
 use sunzi_session::trace::Trace;
@@ -14,20 +15,9 @@ use sunzi_session::trace::Trace;
 /// Precisions are multiples of this number of bits.
 const STEP_BITS: u32 = 8;
 
-/// Fewest bits that are tried.
-const FIRST_BITS: u32 = 64;
-
-/// Precisions that are tried, at most.
-const TRIES: usize = 24;
-
 /// A search goes on for as long as this, or as many times the time of the factorisation that failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PATIENCE_FACTOR: u32 = 8;
-
-/// Bits of `digits` decimal digits, in whole steps.
-fn bits_of(digits: f64) -> u32 {
-    ((digits * std::f64::consts::LOG2_10).max(0.0).ceil() as u32).next_multiple_of(STEP_BITS)
-}
 
 /// Reads and computes the task within the memory limit; at the precision given, or at one that gives the requested
 /// digits.
@@ -44,22 +34,17 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
     computed.map_err(|error| explain(session, config, error, start.elapsed()))
 }
 
-/// Computes the task at the least precision, to some bits, at which its answers have `digits` digits.
-///
-/// The first try has the bits of the digits. Where the matrix has no factor, or nothing is right, the precision is
-/// doubled; where some digits are right, the missing ones are added, twice as many each time that this brings less than
-/// half of them; where there are more than requested, the precision is tried that has the excess bits fewer.
+/// Computes the task at the least precision, to some bits, at which its answers have `digits` digits; see
+/// [`PrecisionSearch`].
 ///
 /// # Errors
 /// The errors of the task; [`Error::Verification`] where no precision within reach suffices.
 pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut Trace) -> Result<ComputedFactor> {
-    let goal = f64::from(digits);
-    let mut bits = bits_of(goal + 2.0).max(FIRST_BITS);
-    let (mut best, mut too_few, mut stated) = (None::<(u32, ComputedFactor)>, 0, 0.0);
-    let mut growth = Growth { goal, factor: 1, before: None };
+    let (mut search, mut best, mut stated) = (PrecisionSearch::new(digits), None::<ComputedFactor>, 0.0);
     // Decimals that were read once more are read to as many bits at once the next time.
     let (mut decimal_bits, mut is_examined) = (0, false);
-    for _ in 0..TRIES {
+    loop {
+        let bits = search.bits();
         if check_reach(bits, config.factor.engine.kernel).is_err() {
             break;
         }
@@ -68,63 +53,28 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
         if !std::mem::replace(&mut is_examined, true) {
             refuse_singular(session, config, bits, &computed, digits)?;
         }
-        let mut next = match computed {
+        let outcome = match computed {
             Ok(computed) => {
                 decimal_bits = decimal_bits.max(computed.decimal_bits);
                 stated = computed.digits.least(config.factor.digits.certified).unwrap_or(0.0);
-                match stated >= goal {
-                    true => {
-                        let fewer = bits_of(stated - goal - 0.5);
-                        best = Some((bits, computed));
-                        bits.saturating_sub(fewer)
-                    }
-                    false => growth.next(bits, stated),
+                if stated >= f64::from(digits) {
+                    best = Some(ComputedFactor { chosen_bits: Some(bits), ..computed });
                 }
+                PrecisionTry::Digits(stated)
             }
-            Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => 2 * bits,
+            Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => PrecisionTry::NoFactor,
             Err(error) => return Err(error),
         };
-        match &best {
-            Some((least, _)) if *least == bits => next = next.max(too_few + STEP_BITS).max(FIRST_BITS),
-            _ => too_few = too_few.max(bits),
-        }
-        if let Some((least, _)) = &best
-            && next >= *least
-        {
+        if !search.record(outcome) {
             break;
         }
-        bits = next;
     }
-    match best {
-        Some((bits, computed)) => Ok(ComputedFactor { chosen_bits: Some(bits), ..computed }),
-        None => Err(Error::verification(format!(
+    best.ok_or_else(|| {
+        let too_few = search.too_few_bits();
+        Error::verification(format!(
             "no precision tried, up to {too_few} bits, gives {digits} correct digits: about {stated:.0} were reached"
-        ))),
-    }
-}
-
-/// How the precision grows while the answers have fewer digits than the goal.
-struct Growth {
-    goal: f64,
-    /// The factor of the bits of the missing digits.
-    factor: u32,
-    /// Digits of the last try that had some.
-    before: Option<f64>,
-}
-
-impl Growth {
-    /// The precision to try after one that gave `stated` digits.
-    fn next(&mut self, bits: u32, stated: f64) -> u32 {
-        if stated < 1.0 {
-            return bits.saturating_mul(2);
-        }
-        // The bits that a factor is computed with need not rise with those of the answer.
-        let is_stuck = self.before.is_some_and(|before| stated - before < (self.goal - before) / 2.0);
-        self.factor = if is_stuck { self.factor.saturating_mul(2) } else { 1 };
-        self.before = Some(stated);
-        let missing_bits = bits_of(self.goal - stated + 0.5).max(STEP_BITS);
-        bits.saturating_add(missing_bits.saturating_mul(self.factor))
-    }
+        ))
+    })
 }
 
 /// Refuses a matrix that is singular, where the first try has given no digit: more bits would be tried in vain.
@@ -240,20 +190,4 @@ fn find(session: &Session, config: &Factoring, first: Examined, taken: Duration)
         && factors_at(session, config, middle).is_ok()
         && !examine_as_read(session, config, middle)?.is_singular_as_read;
     Ok(FoundPrecision::At(if enough { middle } else { bits }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_grow_where_bits_bring_nothing() {
-        let mut growth = Growth { goal: 76.0, factor: 1, before: None };
-        assert_eq!(growth.next(100, 0.5), 200);
-        // 51 digits are missing: 172 bits with the spare ones.
-        assert_eq!(growth.next(200, 25.0), 376);
-        assert_eq!(growth.next(376, 75.6), 384);
-        assert_eq!([growth.next(384, 75.6), growth.next(400, 75.6)], [400, 432]);
-        assert_eq!(growth.next(432, 75.9), 440);
-    }
 }
