@@ -36,8 +36,8 @@ const EXAMPLES: &str = "Examples:\n  sunzi eigenvalue A.mtx\n  \
     sunzi eigenvalue X.mtx --factor L.mtx --precision 64 --report e.json\n\n\
     Both ends of an interval are proven: one by a Rayleigh quotient, the other by a Cholesky factorisation of the \
     shifted matrix. The interval is at most 2^-B times the eigenvalue wide, where the eigenvalue is not far smaller \
-    than the norm of the matrix; the rounding of decimals in the file of A is included; decimals of a file that states its precision stand for the \
-    numbers of that precision.";
+    than the norm of the matrix; the rounding of decimals in the file of A is included; decimals of a file that \
+    states its precision stand for the numbers of that precision.";
 
 /// `sunzi eigenvalue`.
 #[derive(Args, Clone, Debug)]

@@ -22,8 +22,8 @@ const MOST_FACTORISATIONS: usize = 200;
 /// Bits of the ends of an interval that was found in doubles.
 const RESULT_BITS: u32 = 64;
 
-/// The largest magnitude of the exponent of a matrix's largest entry: bounds of errors are products of up to three norms,
-/// and the range of MPFR ends at `2^30`.
+/// The largest magnitude of the exponent of a matrix's largest entry: bounds of errors are products of up to three
+/// norms, and the range of MPFR ends at `2^30`.
 pub(super) const MOST_EXPONENT: i64 = 1 << 27;
 
 /// Least bits of a factorisation beyond the requested ones: most matrices need no more.

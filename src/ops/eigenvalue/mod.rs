@@ -120,9 +120,9 @@ pub fn extreme_eigenvalue<'a>(
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::NotSymmetric`]; [`Error::InvalidArgument`] for a matrix without rows;
 /// [`Error::Precision`] for fewer than 2 and more than [`crate::MAXIMUM_PRECISION_BITS`] bits, and if the precision
-/// required exceeds the kernel's maximum; [`Error::ExponentRange`] for a matrix whose largest entry is above `2^(2^27)` or
-/// below its reciprocal, unless doubles prove the interval; [`Error::Verification`] if the interval cannot be made that narrow;
-/// [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
+/// required exceeds the kernel's maximum; [`Error::ExponentRange`] for a matrix whose largest entry is above `2^(2^27)`
+/// or below its reciprocal, unless doubles prove the interval; [`Error::Verification`] if the interval cannot be made
+/// that narrow; [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
 pub fn extreme_eigenvalue_with<'a>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,

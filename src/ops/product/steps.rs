@@ -41,8 +41,8 @@ pub(crate) fn worker_spaces(workers: &mut [WorkerSpace], limbs: usize, scratch_w
     Ok(spaces)
 }
 
-/// Work units of one row of one panel modulo one prime, where a plane product counts one for a row of a block. Measured:
-/// 11 to 33 with moduli of up to 16 bits, 27 to 31 with those of 52, at 256 and 1024 bits (AVX-512 and AMX).
+/// Work units of one row of one panel modulo one prime, where a plane product counts one for a row of a block.
+/// Measured: 11 to 33 with moduli of up to 16 bits, 27 to 31 with those of 52, at 256 and 1024 bits (AVX-512 and AMX).
 pub(crate) const CONVERT_UNITS: u64 = 24;
 
 /// Panels to convert.
