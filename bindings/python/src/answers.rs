@@ -90,7 +90,7 @@ impl RequestedDigits {
         Ok((search.is_some() || certified).then_some(RequestedDigits { search, certified }))
     }
 
-    /// Refuses an option that does not go together with these.
+    /// Refuses an option that does not match these.
     ///
     /// # Errors
     /// `ValueError`.
@@ -109,13 +109,13 @@ fn bits_of_places(dps: u32) -> u32 {
     ((f64::from(dps) + 1.0) * std::f64::consts::LOG2_10).round() as u32
 }
 
-/// The matrix and the right sides of a call, as the caller has them; without right sides the inverse is requested.
+/// The matrix and the right-hand sides of a call, as the caller has them; without these the inverse is requested.
 pub struct GivenSystem<'py, 'o> {
     pub a: &'o Bound<'py, PyAny>,
     pub b: Option<&'o Bound<'py, PyAny>>,
 }
 
-/// The same, looked at.
+/// The same, with sizes and number types read.
 pub struct SystemOperands<'py> {
     pub a: Operand<'py>,
     pub b: Option<Operand<'py>>,
@@ -136,7 +136,7 @@ struct SystemAnswer {
 }
 
 impl<'py> GivenSystem<'py, '_> {
-    /// Looks at the operands.
+    /// Reads sizes and number types of the operands.
     ///
     /// # Errors
     /// As [`Operand::of`].
@@ -258,7 +258,7 @@ impl SystemNumbers {
 /// Solves or inverts, with the digits that are requested.
 ///
 /// # Errors
-/// Those of a solve or an inverse; `ValueError` where no precision gives the digits.
+/// The errors of a solve or an inverse; `ValueError` where no precision gives the digits.
 pub fn answer<'py>(
     mut call: Call<'py>,
     system: &GivenSystem<'py, '_>,

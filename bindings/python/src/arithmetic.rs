@@ -187,7 +187,7 @@ pub fn negated(py: Python<'_>, view: &View) -> PyResult<View> {
     with_signs(py, view, Head::negated)
 }
 
-/// Why a function has no value at an entry.
+/// The reason for which a function has no value at an entry.
 pub enum NoValue {
     /// Its exponent is above all that there are.
     TooLarge,

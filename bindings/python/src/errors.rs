@@ -125,8 +125,8 @@ fn text_of(error: &Error) -> String {
     }
 }
 
-/// The exception of a function of symmetric positive definite matrices, with the matrices that it accepts where this
-/// one is none of them: `function` is the name of the function, `instead` names another for symmetric matrices.
+/// The exception of a function of symmetric positive definite matrices, with the matrices that it accepts if this
+/// one is not of that kind: `function` is the name of the function, `instead` names another for symmetric matrices.
 pub fn with_accepted(py: Python<'_>, exception: PyErr, function: &str, instead: &str) -> PyErr {
     let accepted = format!("{function} accepts symmetric positive definite matrices");
     if exception.is_instance_of::<NotSymmetricError>(py) {

@@ -275,7 +275,7 @@ def solve(
     digits : int, optional
         Number of correct digits of the result, in the maximum norm of the worst column. The precision is the least one, to some bits,
         at which the result has them by an estimate, or with `certified` by a proof. `precision="auto"` is the same with
-        30 digits, or as many as the type of the results holds (15 for `float`); `report["precision_bits"]` is the
+        30 digits, or with those that the type of the results holds (15 for `float`); `report["precision_bits"]` is the
         precision that was found.
     certified : bool
         Prove a number of correct digits, `report["certified"]`, which about doubles the work. It requires `report` or

@@ -1,6 +1,6 @@
 """Types of results: that of the operand which a function names.
 
-A type checker learns from these decorators that a function of a `Matrix` gives a `Matrix`, of an array an array, of a
+These decorators state for a type checker that a function of a `Matrix` gives a `Matrix`, of an array an array, of a
 list a list. At run time they change nothing. Two cases are beyond them: with `out=` the result is that array, and if
 any operand has balls of python-flint, the result has them too.
 """

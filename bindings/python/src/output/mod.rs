@@ -220,7 +220,7 @@ impl<'py> Destination<'py> {
     /// The container that an array is.
     ///
     /// # Errors
-    /// `TypeError` where it is no array of objects or doubles.
+    /// `TypeError` if it is not an array of objects or doubles.
     pub fn container_of(array: &Bound<'py, PyAny>) -> PyResult<Container> {
         if !is_array(array)? {
             let name = array.get_type().fully_qualified_name()?;
