@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use sunzi::estimate::InputRounding;
 use sunzi::{Accuracy, CholeskyOptions, Outcome};
 
-/// A symmetric matrix, the triangle that counts where one is named, and the precision of results computed from it.
+/// A symmetric matrix, the selected triangle if one is selected, and the precision of results computed from it.
 pub struct Symmetric {
     pub view: View,
     pub uplo: Option<Named>,
@@ -28,7 +28,7 @@ impl Symmetric {
         Symmetric::read(call, Operand::of(a, "a", part_of(uplo))?, others)
     }
 
-    /// The same of an operand that has been looked at.
+    /// The same for an operand that has been checked.
     ///
     /// # Errors
     /// As [`Symmetric::of`].
@@ -59,7 +59,7 @@ impl Symmetric {
         CholeskyOptions::new().accuracy(self.accuracy).rounding(self.rounding(None))
     }
 
-    /// How far the matrix and right sides may lie from the numbers that were given.
+    /// How far the matrix and right-hand sides may lie from the numbers that were given.
     pub fn rounding(&self, right: Option<&View>) -> InputRounding {
         InputRounding::new().matrix_bits(self.view.rounded_bits()).right_bits(right.and_then(View::rounded_bits))
     }

@@ -43,7 +43,7 @@ enum Align {
 pub struct NumberFormat {
     fill: char,
     align: Align,
-    /// What stands in front of a number that is not negative.
+    /// The sign in front of a number that is not negative.
     plus: &'static str,
     keeps_zeros: bool,
     width: usize,
