@@ -275,7 +275,7 @@ fn what_cannot_be_done_is_refused() {
     assert!(!case.path("work").exists());
     let case = Case::new(growing(), 9);
     let error = case.trsm(&context(1), &entrywise).unwrap_err().to_string();
-    assert!(error.contains("right side 1 (counted from 1) exceed the range of fixed point"), "{error}");
+    assert!(error.contains("right-hand side 1 (counted from 1) exceed the range of fixed-point"), "{error}");
     let mut case = Case::new(triangle(40, 300), 8);
     let right = case.trsm(&context(1), &TrsmOptions::new().accuracy(Accuracy::Norm).side(Side::Right)).unwrap_err();
     assert!(right.to_string().contains("left side"), "{right}");
