@@ -41,6 +41,8 @@ struct SpectralInputs {
     factor: Option<Matrix>,
     /// The fewest bits to which a number of A was rounded when the file was read.
     rounded_bits: Option<u32>,
+    /// Whether numbers were rounded by which the intervals are not widened: those of a pencil.
+    as_read: bool,
 }
 
 /// An end of the spectrum.
@@ -91,7 +93,8 @@ pub fn run(session: &mut Session, config: &Eigenvalue) -> Result<()> {
         order = operands.a.rows(),
     ))?;
     let lines = ends.iter().flat_map(|end| lines(end, bits));
-    session.answer(&lines.chain(definiteness.map(|words| format!("{words} (proven)"))).collect::<Vec<_>>())
+    let proven = if operands.as_read { "proven of the matrices as they were read" } else { "proven" };
+    session.answer(&lines.chain(definiteness.map(|words| format!("{words} ({proven})"))).collect::<Vec<_>>())
 }
 
 /// Refuses a memory limit that the search cannot run in, by the header of the file and before it is read; a search in
@@ -113,19 +116,18 @@ fn read(session: &Session, config: &Eigenvalue, reader: &Reader<'_>) -> Result<S
     let a = reader.symmetric(&config.a, config.triangle.named(), &SPECTRAL)?;
     let rounded_bits = reader.rounded_bits();
     let factor = config.factor.as_ref().map(|path| reader.matrix(path)).transpose()?;
-    if factor.is_some()
-        && let Some(bits) = rounded_bits.into_iter().chain(reader.rounded_bits()).min()
-    {
+    let rounded = rounded_bits.into_iter().chain(reader.rounded_bits()).min().filter(|_| factor.is_some());
+    if let Some(bits) = rounded {
         session.note(&format!(
             "the intervals are those of the matrices as they were read, with decimals rounded to {bits} bits"
         ));
     }
-    Ok(SpectralInputs { a, factor, rounded_bits })
+    Ok(SpectralInputs { a, factor, rounded_bits, as_read: rounded.is_some() })
 }
 
 /// The interval of one end, widened by the bound on the change of an eigenvalue of A by the rounding of decimals.
 fn find(ctx: &Context, operands: &SpectralInputs, bits: u32, which: Extreme) -> Result<EigenvalueEnd> {
-    let SpectralInputs { a, factor, rounded_bits } = operands;
+    let SpectralInputs { a, factor, rounded_bits, .. } = operands;
     let options = EigenvalueOptions::new().which(which);
     let outcome = match factor {
         Some(factor) => pencil_eigenvalue_with(ctx, factor, a, bits, &options),

@@ -104,6 +104,11 @@ fn the_rounding_of_decimals_is_inside_the_interval() {
     sandbox.write("L.csv", "0.1,0\n0,1\n");
     let output = sandbox.output("eigenvalue A.csv --factor L.csv -p 30 --input-precision 64");
     assert!(output.code == 0 && output.stderr.contains("as they were read, with decimals rounded to 64 bits"));
+    sandbox.write("D.csv", "2.1,0\n0,1\n");
+    sandbox.write("L.csv", "1,0\n0,1\n");
+    let definite = |options: &str| sandbox.output(&format!("eigenvalue D.csv -p 30 {options}")).stdout;
+    assert!(definite("--factor L.csv").contains("positive definite (proven of the matrices as they were read)"));
+    assert!(definite("").contains("positive definite (proven)"));
 }
 
 #[test]
