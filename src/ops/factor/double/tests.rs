@@ -229,7 +229,12 @@ fn groups_and_vectors_that_do_not_fit_are_refused() {
         ];
         errors.map(|error| error.to_string())
     });
-    let parts = ["a vector of 39 entries", "the ranks have different", "root 2 is not one of 2 ranks", "the ranks have different"];
+    let parts = [
+        "a vector of 39 entries",
+        "the ranks have different",
+        "root 2 is not one of 2 ranks",
+        "the ranks have different",
+    ];
     for (at, part) in parts.into_iter().enumerate() {
         all_say(said.iter().map(|errors| errors[at].clone()).collect(), part);
     }
