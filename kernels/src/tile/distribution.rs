@@ -371,8 +371,14 @@ mod tests {
             (Distribution { grid: RankGrid { rows: 0, cols: 3 }, ..good.clone() }, "0 x 3"),
             (Distribution { row_axis: axis(0, 0, Along::GridRow), ..good.clone() }, "blocks of 0"),
             (Distribution { row_axis: lacking(2, 2), ..good.clone() }, "block of 2 rows cannot lack 2"),
-            (Distribution { row_axis: axis(2, 2, Along::GridRow), ..good.clone() }, "number 2 of 2"),
-            (Distribution { col_axis: axis(2, 3, Along::GridCol), ..good.clone() }, "number 3 of 3"),
+            (
+                Distribution { row_axis: axis(2, 2, Along::GridRow), ..good.clone() },
+                "number 2, but there are 2 numbers",
+            ),
+            (
+                Distribution { col_axis: axis(2, 3, Along::GridCol), ..good.clone() },
+                "number 3, but there are 3 numbers",
+            ),
             (Distribution { col_axis: axis(2, 0, Along::GridRow), ..good.clone() }, "without a rank"),
             (Distribution { col_axis: axis(2, 0, Along::RowMajor), ..good.clone() }, "without a rank"),
             (Distribution::row_blocks(vec![0, 4, 3, 10], 10), "start at"),
