@@ -69,7 +69,7 @@ def test_ragged_lists(call: Callable[[object], object]) -> None:
         call([[4.0, 2.0], [2.0, 10.0, 1.0]])
     with pytest.raises(ValueError, match="row 0 is a number, but row 1 is a list"):
         call([4.0, [1.0]])
-    with pytest.raises(TypeError, match="row 1 is of type float, row 0 is a list"):
+    with pytest.raises(TypeError, match="row 1 is of type float, but row 0 is a list"):
         call([[4.0], 1.0])
 
 
