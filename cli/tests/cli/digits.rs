@@ -379,11 +379,17 @@ fn a_sweep_draws_time_and_digits_against_bits_and_rows() {
     assert!(by_bits.is_sorted() && by_bits[7] > by_bits[1] + 50.0, "{by_bits:?}");
     assert!(by_rows[0] > by_rows[7] + 10.0 && (by_rows[7] - by_bits[7]).abs() < 1e-9, "{by_rows:?}");
     assert!(text.lines().count() == 18 && text.lines().all(|line| line.len() <= 80), "{text}");
-    // A matrix without a factor at few bits is a point without a time.
-    sandbox.write("C.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n1\n1\n1.0000000000000001\n");
+    // A matrix without a factor at few bits is a point without a time and without digits.
+    sandbox.write("C.mtx", format!("%%MatrixMarket matrix array real symmetric\n2 2\n1\n1\n1.{}1\n", "0".repeat(49)));
     sandbox.write("D.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n2\n");
-    let text = sandbox.run("solve C.mtx D.mtx -p 200 --input-precision 200 --sweep s.svg");
-    assert!(text.contains("no factor") || text.contains(" 0\n"), "{text}");
+    let sweep = "solve C.mtx D.mtx -p 200 --input-precision 300 --sweep s.svg --report r.json";
+    for options in ["", "--certified"] {
+        let text = sandbox.run(&format!("{sweep} {options}"));
+        assert!(text.lines().nth(1).unwrap().ends_with("no factor"), "{text}");
+        let points = sandbox.json("r.json")["by_bits"].as_array().unwrap().clone();
+        assert!(points[0]["digits"].is_null() && points[0]["seconds"].is_null(), "{points:?}");
+        assert!(points[7]["digits"].as_f64().unwrap() > 30.0, "{points:?}");
+    }
     for (line, code, needle) in [
         ("solve A.mtx B.mtx --sweep t.svg -o X.mtx", 2, "cannot be used with"),
         ("solve A.mtx B.mtx --sweep t.svg --precision auto", 2, "not --precision auto"),

@@ -25,8 +25,9 @@ struct SweepPoint {
     precision_bits: u32,
     /// `None` where the matrix has no factor at this precision.
     seconds: Option<f64>,
-    /// Correct digits of the solution, proven where that was requested; 0 without a factor.
-    digits: f64,
+    /// Correct digits of the solution, proven where that was requested; `None` where they are not known, and without a
+    /// factor.
+    digits: Option<f64>,
 }
 
 /// Solves at eighths of the precision, then with the leading eighths of the rows.
@@ -63,10 +64,10 @@ fn point(session: &Session, config: &Factoring, precision_bits: u32, rows: usize
     let at = ReadAt { precision_bits: Some(precision_bits), leading_rows: Some(rows), ..ReadAt::default() };
     match at_precision(session, config, at, &mut Trace::begin(None)?) {
         Ok(ComputedFactor { digits, figures, .. }) => {
-            let digits = digits.least(config.factor.digits.certified).unwrap_or(0.0);
+            let digits = digits.least(config.factor.digits.certified);
             Ok(SweepPoint { rows, precision_bits, seconds: Some(figures.seconds), digits })
         }
-        Err(Error::NotPositiveDefinite { .. }) => Ok(SweepPoint { rows, precision_bits, seconds: None, digits: 0.0 }),
+        Err(Error::NotPositiveDefinite { .. }) => Ok(SweepPoint { rows, precision_bits, seconds: None, digits: None }),
         Err(error) => Err(error),
     }
 }
@@ -90,7 +91,7 @@ fn digits_chart(
     all: &[SweepPoint],
     along: impl Fn(&SweepPoint) -> f64,
 ) -> Chart {
-    let points = all.iter().map(|point| (along(point), point.digits)).collect();
+    let points = all.iter().filter_map(|point| Some((along(point), point.digits?))).collect();
     Chart { caption, count, scale: Scale::Linear, lines: vec![Line { label: "digits", points }] }
 }
 
@@ -107,8 +108,13 @@ fn seconds_chart(
 fn table(by_bits: &[SweepPoint], by_rows: &[SweepPoint]) -> String {
     let line = |point: &SweepPoint| {
         let SweepPoint { rows, precision_bits, seconds, digits } = point;
+        let digits = match (digits, seconds) {
+            (Some(digits), _) => format!("{:.0}", digits.floor()),
+            (None, Some(_)) => "not known".into(),
+            (None, None) => String::new(),
+        };
         let seconds = seconds.map_or("no factor".into(), format_seconds);
-        format!("{rows:>10} {precision_bits:>10} {seconds:>12} {digits:>10.0}", digits = digits.floor())
+        format!("{rows:>10} {precision_bits:>10} {seconds:>12} {digits:>10}").trim_end().into()
     };
     let heading = format!("{:>10} {:>10} {:>12} {:>10}", "n", "bits", "time", "digits");
     [heading].into_iter().chain(by_bits.iter().chain(by_rows).map(line)).collect::<Vec<_>>().join("\n")
