@@ -118,15 +118,17 @@ impl<'a> Reader<'a> {
         budget.admit(read_bytes.saturating_add(needed_bytes(&infos)?))
     }
 
+    /// Bits of the matrix that a header announces, as it is read.
+    pub fn bits_of(&self, info: &FileInfo) -> u32 {
+        bits(info, &self.options_for(Some(info)))
+    }
+
     /// The matrices that headers announce; `None` where a file has none.
     ///
     /// # Errors
     /// The errors of [`header`].
     pub fn announced(&self, files: &[&Path]) -> Result<Option<Vec<Announced>>> {
-        let announced = |info: FileInfo| {
-            let bits = bits(&info, &self.options_for(Some(&info)));
-            Announced { rows: info.rows, cols: info.cols, bits }
-        };
+        let announced = |info: FileInfo| Announced { rows: info.rows, cols: info.cols, bits: self.bits_of(&info) };
         files.iter().map(|file| Ok(header(file)?.map(announced))).collect()
     }
 

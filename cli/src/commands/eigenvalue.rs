@@ -104,9 +104,8 @@ fn admit(session: &Session, config: &Eigenvalue, reader: &Reader<'_>) -> Result<
     if config.factor.is_some() || bits <= DOUBLES_BITS {
         return Ok(());
     }
-    let Some(announced) = reader.announced(&[&config.a])? else { return Ok(()) };
-    let (order, matrix_bits) = (announced[0].rows, announced[0].bits);
-    reader.admit(&[&config.a], |_| {
+    reader.admit(&[&config.a], |infos| {
+        let (order, matrix_bits) = (infos[0].rows, reader.bits_of(&infos[0]));
         least_bytes(session.context(&config.engine)?, |ctx| plan_extreme_eigenvalue(ctx, order, matrix_bits, bits))
     })
 }

@@ -84,6 +84,12 @@ fn the_plan_of_an_interval_names_a_limit_that_is_enough() {
     let least = named_minimum(&sandbox.fail("eigenvalue A.bin --threads 1 --memory 1K", 4));
     // A refusal comes from the header, and pages of the process may take some more.
     sandbox.run(&format!("eigenvalue A.bin --threads 1 --memory {}", least + (8 << 20)));
+    // A file of more bits than the interval has is kept with them.
+    sandbox.run("gen kms --rows 60 --cols 60 --precision 200 -o wide.mtx");
+    sandbox.run("gen kms --rows 60 --cols 60 --precision 100 -o narrow.mtx");
+    let [wide, narrow] = ["wide", "narrow"]
+        .map(|name| named_minimum(&sandbox.fail(&format!("eigenvalue {name}.mtx -p 100 --threads 1 --memory 1K"), 4)));
+    assert!(wide > narrow, "{wide} and {narrow}");
     assert!(sandbox.fail("plan eigenvalue --rows 0 --precision 200", 2).contains("order 0"));
     assert!(sandbox.fail("plan eigenvalue --rows 10 --cols 10 --precision 200", 2).contains("'--cols'"));
 }
