@@ -305,8 +305,19 @@ def test_unit_triangles_have_no_diagonal_to_read() -> None:
     assert sunzi.trsm(array.T, [3.0, 1.0], uplo="upper", unit=True) == [2.0, 1.0]
 
 
+def by_both_ways(variable: str, code: str) -> list[str]:
+    """The outputs of a program that converts objects through their methods, and of one that knows their layout."""
+    outputs = []
+    for choice in ("portable", ""):
+        environment = os.environ | {variable: choice}
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+        assert run.returncode == 0, run.stderr
+        outputs.append(run.stdout)
+    return outputs
+
+
 def test_gmpy2_by_its_methods_gives_the_same() -> None:
-    """The slow road, for layouts that are not known, in a process of its own."""
+    """Conversion through methods, for layouts that are not known, in a process of its own."""
     code = (
         "import gmpy2, sunzi\n"
         "c = gmpy2.context(precision=333); gmpy2.set_context(c)\n"
@@ -322,16 +333,11 @@ def test_gmpy2_by_its_methods_gives_the_same() -> None:
         "gmpy2.set_context(c)\n"
         "print(sunzi.Matrix([[gmpy2.mpfr(0), gmpy2.mpz(-3) ** 99, gmpy2.mpq(1, 3)]]).to_list('fraction'))\n"
     )
-    outputs = []
-    for road in ("portable", ""):
-        environment = os.environ | {"SUNZI_GMPY2": road}
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-        assert run.returncode == 0, run.stderr
-        outputs.append(run.stdout)
-    assert outputs[0] == outputs[1] and len(outputs[0]) > 1000
+    by_methods, by_layout = by_both_ways("SUNZI_GMPY2", code)
+    assert by_methods == by_layout and len(by_methods) > 1000
 
 
-def test_both_roads_from_and_to_flint() -> None:
+def test_both_conversions_from_and_to_flint() -> None:
     """Through the layout of python-flint's objects and through its methods: radii by methods are a little wider."""
     code = (
         "import flint, sunzi\n"
@@ -342,14 +348,11 @@ def test_both_roads_from_and_to_flint() -> None:
         "    for x in c.entries():\n"
         "        print(x.mid().man_exp(), float(x.rad()))\n"
     )
-    outputs = []
-    for road in ("portable", ""):
-        environment = os.environ | {"SUNZI_FLINT": road}
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-        assert run.returncode == 0, run.stderr
-        outputs.append([line.rsplit(" ", 1) for line in run.stdout.splitlines()])
-    assert len(outputs[0]) == 100
-    for (middle, radius), (other, narrow) in zip(*outputs, strict=True):
+    by_methods, by_layout = (
+        [line.rsplit(" ", 1) for line in output.splitlines()] for output in by_both_ways("SUNZI_FLINT", code)
+    )
+    assert len(by_methods) == 100
+    for (middle, radius), (other, narrow) in zip(by_methods, by_layout, strict=True):
         assert middle == other and float(narrow) <= float(radius) <= float(narrow) * (1 + 2.0**-27), (radius, narrow)
 
 
