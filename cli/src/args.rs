@@ -21,7 +21,7 @@ pub use bench::{
     BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, BenchStep, Comparison, ElementType, GpuCheck,
 };
 pub use eigenvalue::Eigenvalue;
-pub use engine::{EngineArgs, Precision};
+pub use engine::{EngineArgs, GIVE_BITS, GIVE_BITS_OR_DIGITS, Precision};
 pub use factor::{Cholesky, Factor, Inverse, NamedTriangle, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output, SolutionOutput};
 pub use paths::{Paths, RANK, of_rank};

@@ -70,6 +70,12 @@ impl Args for EngineArgs {
     }
 }
 
+/// Advice where a precision is required.
+pub const GIVE_BITS: &str = "give --precision";
+
+/// The same where the program can find the precision.
+pub const GIVE_BITS_OR_DIGITS: &str = "give --precision, or --digits with the number of correct digits that you need";
+
 /// Precision of a result and of its input.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Precision")]
@@ -81,6 +87,9 @@ pub struct Precision {
     /// Bits to which decimal input is rounded [default: the precision].
     #[arg(long = "input-precision", value_name = "B", value_parser = precision)]
     pub input_bits: Option<u32>,
+    /// Advice for a user who gives no precision for a file that states none.
+    #[arg(skip = GIVE_BITS)]
+    pub advice: &'static str,
 }
 
 impl Precision {

@@ -2,7 +2,7 @@
 
 use super::values::{PrecisionChoice, accuracy, broadcast, digits, grid, positive, precision, precision_or_auto, side};
 use super::values::{caching, size, termination, uplo};
-use super::{ElementType, EngineArgs, Output, PLAIN, Precision, SolutionOutput};
+use super::{ElementType, EngineArgs, GIVE_BITS_OR_DIGITS, Output, PLAIN, Precision, SolutionOutput};
 use clap::{Args, ValueHint};
 use rug::Float;
 use std::path::PathBuf;
@@ -119,13 +119,18 @@ impl FactorPrecision {
         }
     }
 
+    /// The option that lets the precision be found.
+    pub fn automatic_option(&self) -> &'static str {
+        if self.digits.is_some() { "--digits" } else { "--precision auto" }
+    }
+
     /// The precision for reading matrices, if the precision is given, or for `bits`.
     pub fn typed(&self, bits: Option<u32>) -> Precision {
         let given = match self.choice {
             Some(PrecisionChoice::Bits(bits)) => Some(bits),
             _ => None,
         };
-        Precision { bits: bits.or(given), input_bits: self.input_bits }
+        Precision { bits: bits.or(given), input_bits: self.input_bits, advice: GIVE_BITS_OR_DIGITS }
     }
 
     /// Returns an error for a precision that the kernel does not support, and for digits together with a precision.
