@@ -123,6 +123,8 @@ struct FactorReport<'a> {
     log_det: Option<String>,
     /// Estimate of the condition in the 1-norm, where it was requested.
     condition: Option<String>,
+    /// Whether the matrix in the file is singular, where that is proven.
+    singular: Option<bool>,
     #[serde(flatten)]
     digits: &'a Digits,
     /// Seconds from gathering to the end of writing.
@@ -167,6 +169,8 @@ struct ComputedFactor {
     log_det: Option<Float>,
     condition: Option<Float>,
     digits: Digits,
+    /// Whether the matrix in the file is singular, where that is proven.
+    singular: Option<bool>,
     /// The precision, where none was given.
     chosen_bits: Option<u32>,
     /// Bits to which decimals were read once more; 0 where they were not.
@@ -311,6 +315,7 @@ fn finish(session: &mut Session, config: &Factoring, computed: &ComputedFactor, 
         figures: &computed.figures,
         log_det: computed.log_det.as_ref().map(|value| format!("{value:e}")),
         condition: computed.condition.as_ref().map(|value| format!("{value:.6e}")),
+        singular: computed.singular,
         digits: &computed.digits,
         output_seconds: computed.gather_seconds + write_seconds,
         peak_resident_bytes: peak_resident_bytes(),
@@ -318,7 +323,10 @@ fn finish(session: &mut Session, config: &Factoring, computed: &ComputedFactor, 
     session.finish_report(&report)?;
     session.say(&lines(config, computed, &report, &describe(result)))?;
     session.answer(&answers(config, computed))?;
-    computed.digits.warn(session, config.task.answer());
+    // More bits are no remedy for a singular matrix, of which a warning was given.
+    if computed.singular != Some(true) {
+        computed.digits.warn(session, config.task.answer());
+    }
     Ok(())
 }
 
