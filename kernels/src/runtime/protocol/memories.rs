@@ -89,8 +89,8 @@ impl Memories {
         let least = self.least_slots(grid, tiles);
         if grid.useful_slots(tiles, slots) < least {
             let message = format!(
-                "each rank has room for {slots} tiles of other ranks: a matrix of {tiles} x {tiles} tiles on a grid \
-                 of {rows} x {cols} ranks needs room for at least {least}"
+                "{slots} tiles of other ranks are allowed in the memory of a rank: a matrix of {tiles} x {tiles} \
+                 tiles on a grid of {rows} x {cols} ranks needs at least {least}"
             );
             return Err(Error::InvalidArgument(message));
         }
