@@ -26,6 +26,8 @@ mod formats;
 #[cfg(target_os = "linux")]
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/listed_options.rs"]
+mod listed_options;
 #[path = "cli/oracle.rs"]
 mod oracle;
 #[cfg(target_os = "linux")]

@@ -85,8 +85,6 @@ pub struct Factor {
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy(), help_heading = PLAIN)]
     pub accuracy: Accuracy,
     #[command(flatten)]
-    pub ranks: RankChoices,
-    #[command(flatten)]
     pub engine: EngineArgs,
 }
 
@@ -211,6 +209,8 @@ pub struct Cholesky {
     #[command(flatten)]
     pub factor: Factor,
     #[command(flatten)]
+    pub ranks: RankChoices,
+    #[command(flatten)]
     pub output: FactorOutput,
     #[command(flatten)]
     pub storage: StorageChoices,
@@ -279,6 +279,7 @@ pub struct Solve {
     #[command(flatten)]
     pub factor: Factor,
     /// The right-hand sides B.
+    #[arg(help_heading = PLAIN)]
     pub b: PathBuf,
     /// Factor at this precision in bits and refine the solution to the full precision.
     #[arg(long, value_name = "BITS", value_parser = precision, help_heading = PLAIN,
@@ -290,6 +291,8 @@ pub struct Solve {
         conflicts_with_all = ["refine_from", "path", "hex", "log_det", "condition",
         "digits", "no_estimate", "all_digits", "trace", "plot", "directory"])]
     pub sweep: Option<PathBuf>,
+    #[command(flatten)]
+    pub ranks: RankChoices,
     #[command(flatten)]
     pub output: SolutionOutput,
     #[command(flatten)]

@@ -128,7 +128,7 @@ fn batch(args: BenchBatch) -> bench::BenchBatch {
         BatchOperation::Cholesky => Operation::Cholesky,
         BatchOperation::Trsm => Operation::Trsm,
     };
-    let options = options(operation, args.rows, args.comparison);
+    let options = options(operation, args.rows, Comparison::clone(&args.comparison));
     bench::BenchBatch {
         operation,
         count: args.count,
