@@ -65,7 +65,7 @@ pub enum Error {
         right_cols: usize,
     },
     /// A matrix that must be square is not square.
-    #[error("{operation}: the matrix must be square: it is {rows} x {cols}")]
+    #[error("{operation}: the matrix is {rows} x {cols}, but must be square")]
     NotSquare {
         /// The operation, or the kind of matrix, that was requested.
         operation: &'static str,
@@ -124,10 +124,10 @@ pub enum Error {
         reason: &'static str,
     },
     /// A device that was requested does not exist, or cannot be used.
-    #[error("no such device: {0}")]
+    #[error("device not available: {0}")]
     NoDevice(String),
     /// A device's memory is too small for a step.
-    #[error("device memory: cannot allocate {bytes} bytes: {used_bytes} of {capacity_bytes} usable bytes are in use")]
+    #[error("cannot allocate {bytes} bytes of device memory: {used_bytes} of {capacity_bytes} usable bytes are in use")]
     DeviceMemory {
         /// Bytes requested.
         bytes: u64,

@@ -89,7 +89,7 @@ impl ContextBuilder {
     pub fn build(self) -> Result<Context> {
         let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         if !(1..=4096).contains(&threads) {
-            return Err(Error::InvalidArgument(format!("{threads} threads: choose 1 to 4096")));
+            return Err(Error::InvalidArgument(format!("threads = {threads} is not valid; choose 1 to 4096")));
         }
         let (kernel, devices) = processor::check().and_then(|()| self.choose_kernel())?;
         let pool = (threads > 1).then(|| WorkerPool::new(threads)).transpose()?;

@@ -130,7 +130,7 @@ pub fn generate_block(kind: Kind, size: Size, seed: u64, (rows, cols): (Range<us
     if rows.start > rows.end || cols.start > cols.end || rows.end > size.rows || cols.end > size.cols {
         let (all_rows, all_cols) = (size.rows, size.cols);
         return Err(Error::InvalidArgument(format!(
-            "rows {rows:?}, columns {cols:?} are not a block of a {all_rows} x {all_cols} matrix"
+            "rows {rows:?} and columns {cols:?} do not define a block of a {all_rows} x {all_cols} matrix"
         )));
     }
     Matrix::check_size(rows.len(), cols.len(), size.precision_bits)?;

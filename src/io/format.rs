@@ -123,7 +123,8 @@ impl FileFormat {
     pub(super) fn unknown(path: &Path) -> Error {
         let endings = FORMATS.iter().flat_map(|entry| entry.endings).copied().collect::<Vec<_>>().join(", ");
         Error::InvalidArgument(format!(
-            "{}: the name does not say the format: it must end in one of {endings}, and may have .gz or .zst behind it",
+            "{}: the name does not determine the format: it must end in one of {endings}, optionally followed by .gz \
+             or .zst",
             path.display()
         ))
     }
@@ -214,7 +215,7 @@ mod tests {
         }
         let error = FileFormat::of(Path::new("a.xyz")).unwrap_err().to_string();
         assert!(
-            error.starts_with("a.xyz: the name does not say the format: it must end in one of .mtx, .bin,"),
+            error.starts_with("a.xyz: the name does not determine the format: it must end in one of .mtx, .bin,"),
             "{error}"
         );
         assert!(FileFormat::of(Path::new("a.dat-s")).unwrap_err().to_string().ends_with("read, but not written"));

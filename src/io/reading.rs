@@ -98,7 +98,7 @@ impl ReadOptions {
     pub(super) fn resolve(&self, stated: Option<u32>, source: &Source<'_>) -> Result<FilePrecisions> {
         let decimal = self.decimal_bits(stated).ok_or_else(|| {
             let path = source.path.display();
-            Error::InvalidArgument(format!("{path}: the file does not state its precision: give it in bits"))
+            Error::InvalidArgument(format!("{path}: the file does not state its precision: give the precision in bits"))
         })?;
         Ok(FilePrecisions { decimal, least: self.least_bits(stated) })
     }

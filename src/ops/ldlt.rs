@@ -147,7 +147,8 @@ impl Ldlt {
         if bits != pivots.precision_bits() || !growth.is_finite() || growth <= 0 {
             let other = pivots.precision_bits();
             return Err(Error::InvalidArgument(format!(
-                "factors of {bits} and {other} bits with a growth of {growth}"
+                "the factors have {bits} and {other} bits and the growth is {growth}: the precisions must be equal, \
+                 and the growth positive and finite"
             )));
         }
         if let Some(index) = (0..order).find(|&i| pivots.get(i, 0).head.is_zero()) {

@@ -145,7 +145,7 @@ impl Team {
         world.all_gather(&own.map(|number| number as u64), &mut facts)?;
         let facts = facts.chunks_exact(3).map(|of| [of[0], of[1], of[2]]).collect::<Vec<_>>();
         if let Some(other) = facts.iter().position(|of| of[1..] != facts[0][1..]) {
-            let message = format!("ranks 0 and {other} have different settings of nodes or windows");
+            let message = format!("ranks 0 and {other} pass different numbers of ranks per node or kinds of windows");
             return Err(Error::InvalidArgument(message));
         }
         let machine_of = facts.iter().map(|of| of[0] as usize).collect::<Vec<_>>();

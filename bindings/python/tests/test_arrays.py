@@ -200,7 +200,7 @@ def test_files_in_a_format_of_choice(tmp_path: Path) -> None:
         assert sunzi.Matrix.load(path, format=name, precision=BITS) == a
     with pytest.raises(ValueError, match="format='xls' is not valid; use one of mtx, bin"):
         a.save(tmp_path / "a", format="xls")
-    with pytest.raises(ValueError, match="does not say the format"):
+    with pytest.raises(ValueError, match="does not determine the format"):
         a.save(tmp_path / "a")
     with pytest.raises(ValueError, match="does not state its precision"):
         sunzi.Matrix.load(tmp_path / "numbers-csv", format="csv")

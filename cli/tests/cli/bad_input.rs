@@ -161,7 +161,7 @@ fn shapes_and_sizes_that_do_not_fit() {
     sandbox.run("gen hilbert --rows 5 --cols 3 --precision 100 -o B.mtx");
     refused(&sandbox, "gemm A.mtx B.mtx -o Q.mtx", 3, "4 x 3 against 5 x 3");
     refused(&sandbox, "gemm A.mtx B.mtx --transpose-a -o Q.mtx", 3, "3 x 4 against 5 x 3");
-    refused(&sandbox, "syrk A.mtx --accumulate B.mtx -o Q.mtx", 3, "the matrix must be square: it is 5 x 3");
+    refused(&sandbox, "syrk A.mtx --accumulate B.mtx -o Q.mtx", 3, "the matrix is 5 x 3, but must be square");
     refused(&sandbox, "compare A.mtx B.mtx", 3, "shapes do not fit");
     refused(&sandbox, "syrk B.mtx --exact-integers -o Q.mtx", 3, "not an integer");
     refused(&sandbox, "gen random --rows 1e10 --cols 1e10 --precision 100 -o Q.mtx", 3, "too large to address");
@@ -245,9 +245,9 @@ fn operands_that_do_not_fit_are_named_by_file() {
     sandbox.run("gen random --rows 4 --cols 3 --precision 100 -o B.mtx");
     sandbox.run("gen random --rows 5 --cols 2 --precision 100 -o C.mtx");
     std::fs::create_dir(sandbox.path("data")).unwrap();
-    let square = "the matrix must be square: it is 4 x 3";
+    let square = "the matrix is 4 x 3, but must be square";
     for (line, needle) in [
-        ("solve B.mtx A.mtx -o Q.mtx", "B.mtx: a symmetric matrix: the matrix must be square: it is 4 x 3 (A is B.mtx"),
+        ("solve B.mtx A.mtx -o Q.mtx", "B.mtx: a symmetric matrix: the matrix is 4 x 3, but must be square (A is B.mtx"),
         ("solve B.mtx A.mtx -o Q.mtx", "A is B.mtx, 4 x 3; B is A.mtx, 4 x 4; are they in the right order?)"),
         ("solve A.mtx C.mtx -o Q.mtx", "(A is A.mtx, 4 x 4; B is C.mtx, 5 x 2; are they in the right order?)"),
         ("gemm C.mtx A.mtx -o Q.mtx", "(A is C.mtx, 5 x 2; B is A.mtx, 4 x 4; are they in the right order?)"),

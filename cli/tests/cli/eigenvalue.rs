@@ -127,7 +127,7 @@ fn one_end_is_enough_and_bad_input_is_refused() {
     assert!(text.starts_with("largest eigenvalue   at least ") && !text.contains("smallest"), "{text}");
     assert!(text.ends_with("not negative semidefinite (proven)\n") && text.lines().all(|line| line.len() <= 80));
     for (line, code, needle) in [
-        ("eigenvalue B.mtx", 3, "B.mtx: a symmetric matrix: the matrix must be square: it is 4 x 3"),
+        ("eigenvalue B.mtx", 3, "B.mtx: a symmetric matrix: the matrix is 4 x 3, but must be square"),
         ("eigenvalue N.mtx", 3, "N.mtx: not symmetric: entry (2, 1) is "),
         ("eigenvalue A.mtx", 2, "A.mtx does not state its precision"),
         ("eigenvalue A.mtx -p 1e6", 2, "precision of 1000000 bits"),

@@ -35,12 +35,12 @@ impl MoreBits {
     /// The hint at the end of [`super::Error::NotPositiveDefinite`]; `enough_bits` where a precision was looked for.
     pub(super) fn hint(self, enough_bits: Option<u32>) -> String {
         if let Some(bits) = enough_bits {
-            return format!("rounding can explain it: {bits} bits of precision give a factor; fewer may suffice");
+            return format!("rounding can explain the pivot: {bits} bits of precision give a factor; fewer may suffice");
         }
         let solution = "as an exact solution of A x = 0 proves";
         match self {
-            MoreBits::AtLeast(_) => "rounding can explain it: more bits of precision might help".into(),
-            MoreBits::Never => "rounding cannot explain it: more bits will not help".into(),
+            MoreBits::AtLeast(_) => "rounding can explain the pivot: more bits of precision might help".into(),
+            MoreBits::Never => "rounding cannot explain the pivot: more bits will not help".into(),
             MoreBits::Singular => format!("the matrix is singular, {solution}: more bits will not help"),
             MoreBits::SingularAsRead { bits } => {
                 format!(
@@ -62,7 +62,7 @@ mod tests {
     fn each_state_has_its_hint() {
         let says = |state: MoreBits, words: &str| assert!(state.hint(None).contains(words), "{}", state.hint(None));
         says(MoreBits::AtLeast(9), "more bits of precision might help");
-        says(MoreBits::Never, "rounding cannot explain it: more bits will not help");
+        says(MoreBits::Never, "rounding cannot explain the pivot: more bits will not help");
         says(MoreBits::Singular, "is singular, as an exact solution of A x = 0 proves: more bits will not help");
         says(MoreBits::SingularAsRead { bits: 264 }, "rounded to 264 bits where necessary, is singular, as an exact");
         says(MoreBits::Unknown, "is not known");
@@ -71,6 +71,6 @@ mod tests {
         }
         assert!(!MoreBits::Never.might_help() && !MoreBits::Singular.might_help());
         let found = MoreBits::AtLeast(9).hint(Some(304));
-        assert_eq!(found, "rounding can explain it: 304 bits of precision give a factor; fewer may suffice");
+        assert_eq!(found, "rounding can explain the pivot: 304 bits of precision give a factor; fewer may suffice");
     }
 }

@@ -93,7 +93,7 @@ pub fn check() -> Result<()> {
     let Err(name) = &*ASKED else { return Ok(()) };
     let known = Level::ALL.iter().map(|level| level.name()).collect::<Vec<_>>().join(", ");
     let architecture = std::env::consts::ARCH;
-    let text = format!("{VARIABLE}={name}: no such set of instructions on {architecture}; known are {known}");
+    let text = format!("{VARIABLE}={name} is not a set of instructions of {architecture}; choose one of {known}");
     Err(Error::InvalidArgument(text))
 }
 

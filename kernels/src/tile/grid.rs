@@ -56,7 +56,7 @@ impl RankGrid {
         if (1..=ranks).contains(&self.size()) {
             return Ok(());
         }
-        Err(Error::InvalidArgument(format!("a grid of {} x {} ranks for {ranks}", self.rows, self.cols)))
+        Err(Error::InvalidArgument(format!("a grid of {} x {} ranks does not fit {ranks} ranks", self.rows, self.cols)))
     }
 
     /// The rank that owns a tile.

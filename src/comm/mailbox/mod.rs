@@ -205,7 +205,7 @@ pub(in crate::comm) fn check_message(to: usize, size: usize, header: &[u64]) -> 
 
 /// The error where a payload is requested that was not announced.
 pub(in crate::comm) fn not_announced(from: usize) -> Error {
-    Error::Transport(format!("rank {from} has announced no payload that is still to be received"))
+    Error::Transport(format!("no payload from rank {from} is waiting to be received"))
 }
 
 /// Gives `buffer` room for `words` words.

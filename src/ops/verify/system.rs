@@ -243,7 +243,8 @@ fn check_bits(operation: &str, precision_bits: u32) -> Result<()> {
     if precision_bits >= LEAST_BITS {
         return Ok(());
     }
-    let message = format!("{operation}: the bound is void at {precision_bits} bits: at least {LEAST_BITS} are needed");
+    let message = format!("{operation}: the error bound proves nothing at {precision_bits} bits: at least \
+                           {LEAST_BITS} bits are needed");
     Err(Error::InvalidArgument(message))
 }
 

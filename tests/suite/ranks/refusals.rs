@@ -66,11 +66,11 @@ fn a_matrix_is_scattered_from_one_root_as_all_say() {
         DistMatrix::scatter(rank, root, (rank.rank() == holder).then_some(&whole), shape, bits)
     };
     let good = map(20, 12);
-    refused("root 2 is not one of 2 ranks", |rank| scatter(rank, 2, 2, good, 100));
+    refused("there is no rank 2 among 2 ranks to be the root", |rank| scatter(rank, 2, 2, good, 100));
     let wide = TileMap { grid: RankGrid { rows: 3, cols: 1 }, ..good };
     refused("a grid of 3 x 1 ranks for 2", |rank| scatter(rank, 0, 0, wide, 100));
-    refused("only rank 0 may pass the matrix", |rank| scatter(rank, 0, 1, good, 100));
-    refused("only rank 0 may pass the matrix", |rank| scatter(rank, 0, 9, good, 100));
+    refused("scatter: rank 0 must pass the matrix", |rank| scatter(rank, 0, 1, good, 100));
+    refused("scatter: rank 0 must pass the matrix", |rank| scatter(rank, 0, 9, good, 100));
     refused("20 x 12 against 21 x 12", |rank| scatter(rank, 0, 0, map(21, 12), 100));
     refused("the matrix has 100 bits, but the result has 200", |rank| scatter(rank, 0, 0, good, 200));
     refused("ranks differ", |rank| scatter(rank, 0, 0, TileMap { tile_size: 8 + 8 * rank.rank(), ..good }, 100));
@@ -80,7 +80,7 @@ fn a_matrix_is_scattered_from_one_root_as_all_say() {
         })
     };
     assert!(none().into_iter().all(|is_refused| is_refused));
-    refused("gather: rank 2 is not one of 2 ranks", |rank| scatter(rank, 0, 0, good, 100)?.gather(rank, 2));
+    refused("gather: there is no rank 2 among 2 ranks", |rank| scatter(rank, 0, 0, good, 100)?.gather(rank, 2));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn triangular_solves_that_ranks_ask_for_differently_are_refused() {
             trsm_with(&ctx(), &team(rank), &zeros()?, &zeros()?, 90, &options)
         });
     }
-    refused("ranks differ in shapes, tiles, precision, accuracy or scalar", |rank| {
+    refused("the ranks pass different shapes, tilings, precisions, accuracies or scalars", |rank| {
         let zeros = || DistMatrix::zeros(map(24, 24), rank.rank(), 100);
         let accuracy = if rank.rank() == 0 { Accuracy::Norm } else { Accuracy::Entrywise };
         solve_with(&ctx(), &team(rank), &zeros()?, &zeros()?, 90, accuracy)
@@ -240,11 +240,11 @@ fn tiles_in_the_place_of_others_are_refused() {
         }
         a.gather(rank, 0)
     };
-    let words = "rank 1: a tile was replaced by another one";
+    let words = "rank 1: a tile was replaced by one of another position, shape or precision";
     refused(words, |rank| changed(rank, |a| a.tiles_mut()[0].1 = Matrix::zeros(8, 7, 100).unwrap()));
     refused(words, |rank| changed(rank, |a| a.tiles_mut()[0].1 = Matrix::zeros(8, 8, 101).unwrap()));
     refused(words, |rank| changed(rank, |a| a.tiles_mut().swap(0, 1)));
-    refused("gather: ranks differ in the root", |rank| {
+    refused("gather: the ranks pass different roots", |rank| {
         DistMatrix::zeros(map(20, 12), rank.rank(), 100).unwrap().gather(rank, rank.rank())
     });
     let lower = TileMap { triangle: Some(Uplo::Lower), ..map(20, 20) };

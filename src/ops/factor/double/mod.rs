@@ -290,12 +290,12 @@ impl DoubleOptions {
     fn check(&self, devices: Option<RankGrid>) -> Result<()> {
         let refused = |message: String| Err(Error::InvalidArgument(message));
         match self {
-            DoubleOptions { most_updates: 0, .. } => refused("0 updates in a row: choose 1 or more".into()),
+            DoubleOptions { most_updates: 0, .. } => refused("most_updates = 0 is not valid; choose 1 or more".into()),
             DoubleOptions { device_workers: 0, .. } if devices.is_some() => {
-                refused("a device without workers: choose 1 or more".into())
+                refused("device_workers = 0 is not valid; choose 1 or more".into())
             }
             DoubleOptions { streams: 1..=3, .. } => Ok(()),
-            DoubleOptions { streams, .. } => refused(format!("{streams} streams: choose 1 to 3")),
+            DoubleOptions { streams, .. } => refused(format!("streams = {streams} is not valid; choose 1 to 3")),
         }
     }
 }

@@ -413,7 +413,7 @@ fn check_options(
     };
     agree(world, fits)?;
     let said = (map, precision_bits, options);
-    check_alike(world, &said, "cholesky: ranks differ in the matrix's tiles, the precision or the options")
+    check_alike(world, &said, "cholesky: the ranks pass different tilings, precisions or options")
 }
 
 /// The tiles to work in for a matrix in the tiles `map`, with `working_bits` bits. Collective.

@@ -255,7 +255,7 @@ pub fn gemm(
     };
     agree(team.world(), fits)?;
     let said = (op_a, a.map(), op_b, b.map());
-    check_alike(team.world(), &said, "gemm: ranks differ in shapes, tiles or transposes")?;
+    check_alike(team.world(), &said, "gemm: the ranks pass different shapes, tilings or transposes")?;
     let slice = |matrix: &DistMatrix, by_rows: bool| match by_rows {
         true => matrix.row_slice(team.world()),
         false => matrix.col_slice(team.world()),

@@ -266,7 +266,8 @@ pub fn pivots(team: &Team, factor: &DistMatrix) -> Result<Matrix> {
         return Err(Error::shape_mismatch("diagonal", (map.rows, map.cols), (map.cols, map.rows)));
     }
     if map.triangle == Some(Uplo::Upper) {
-        return Err(Error::InvalidArgument("diagonal: a factor in tiles is lower triangular".to_string()));
+        return Err(Error::InvalidArgument("diagonal: the factor is upper triangular, but must be lower \
+                                           triangular".to_string()));
     }
     FactorTiles::new(factor).pivots(world)
 }
@@ -489,7 +490,7 @@ pub fn trsm_local(
     let world = team.world();
     check_options(world, options)?;
     if options.side == Side::Right {
-        let message = "trsm: right-hand sides in the caller's own distribution need side left".to_string();
+        let message = "trsm: right-hand sides in the caller's own distribution require the left side".to_string();
         return Err(Error::InvalidArgument(message));
     }
     check_triangle(world, t, options.uplo)?;
@@ -500,8 +501,7 @@ pub fn trsm_local(
 
 /// Refuses options that differ between ranks, which would then take different paths. Collective.
 fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()> {
-    let refusal = "trsm: ranks differ in the side, the triangle, its diagonal, whether it is transposed, the accuracy \
-                   or the scalar";
+    let refusal = "trsm: the ranks pass different sides, triangles, diagonals, transposes, accuracies or scalars";
     check_alike(world, options, refusal)
 }
 
@@ -509,7 +509,12 @@ fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()>
 fn check_triangle(world: &dyn Transport, t: &DistMatrix, uplo: Uplo) -> Result<()> {
     let held = t.map().triangle;
     let wrong = held.is_some_and(|held| held != uplo) || (t.is_symmetric() && t.map().rows == t.map().cols);
-    let message = || format!("trsm: the {uplo:?} triangle is requested, but the matrix has {held:?}");
+    let message = || match held {
+        Some(held) if held != uplo => {
+            format!("trsm: the {uplo:?} triangle is requested, but the matrix stores only the {held:?} triangle")
+        }
+        _ => "trsm: the matrix is symmetric, but must be triangular".to_string(),
+    };
     agree(world, if wrong { Err(Error::InvalidArgument(message())) } else { Ok(()) })
 }
 
