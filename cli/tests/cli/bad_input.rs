@@ -113,7 +113,7 @@ fn arguments_that_make_no_sense() {
         ("plan syrk --rows 2 --cols 2 --precision 0", "precision of 0 bits"),
         (
             "plan syrk --rows 2 --cols 2 --precision 99 --accuracy norm --range-bits 8",
-            "--range-bits 8 needs --accuracy entrywise",
+            "--range-bits 8 requires --accuracy entrywise",
         ),
         ("plan trsm --rows 2 --cols 2 --precision 99 --range-bits 8", "a triangular solve needs no bits"),
         ("plan add --rows 2 --cols 2 --precision 100", "add"),
@@ -397,7 +397,7 @@ fn far_more_threads_than_processors_are_warned_of() {
     sandbox.run(&format!("plan syrk --rows 9 --cols 9 -p 99 --no-time --threads {too_many}"));
     for line in ["syrk P.mtx -o R.mtx -p 99", "verify syrk P.mtx Q.mtx"] {
         let output = sandbox.output(&format!("{line} --threads {too_many}"));
-        let warning = format!("sunzi: warning: --threads {too_many}, but this process has {processors} processor");
+        let warning = format!("sunzi: warning: --threads {too_many} is far more than the {processors} processor");
         assert!(output.code == 0 && output.stderr.starts_with(&warning), "{output:?}");
         assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
         sandbox.run(&format!("{line} --threads {too_many} --quiet"));
