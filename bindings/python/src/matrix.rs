@@ -166,7 +166,8 @@ impl Matrix {
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         if self.taken {
             return Err(PyValueError::new_err(
-                "this Matrix is a part or a transpose of another; assign to that one, as a[0, 1] = 2, or to a copy()",
+                "this Matrix is a part or a transpose of another one; assign to the other one, as in a[0, 1] = 2, or \
+                 to a copy()",
             ));
         }
         let view = self.view();
@@ -219,7 +220,7 @@ impl Matrix {
     fn __mul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         let py = other.py();
         if other.is_instance_of::<Matrix>() {
-            return Err(PyTypeError::new_err("a matrix times a matrix is written a @ b"));
+            return Err(PyTypeError::new_err("the product of two matrices is written a @ b"));
         }
         let view = self.view();
         let number = scalar(Some(other), "the factor", Bits::Round(view.precision_bits()))?;

@@ -97,7 +97,7 @@ def test_stacking() -> None:
     assert beside.shape == (3, 5) and beside[:, 3] == b.T and beside[:, 4] == [1, 2, 3]
     beside[0, 0] = 5
     assert a[0, 0] == 0 and sunzi.vstack([a], precision=60).precision == 60
-    for parts, message in (([a, [1, 2]], "part 1 has 2 columns, but part 0 has 3"), ([], "no matrices to join")):
+    for parts, message in (([a, [1, 2]], "part 1 has 2 columns, but part 0 has 3"), ([], "the list of matrices to join is empty")):
         with pytest.raises(ValueError, match=message):
             sunzi.vstack(parts)
     with pytest.raises(ValueError, match="part 1 has 1 rows, but part 0 has 3"):

@@ -93,7 +93,7 @@ pub fn run(session: &mut Session, config: &Eigenvalue) -> Result<()> {
         order = operands.a.rows(),
     ))?;
     let lines = ends.iter().flat_map(|end| lines(end, bits));
-    let proven = if operands.as_read { "proven of the matrices as they were read" } else { "proven" };
+    let proven = if operands.as_read { "proven for the matrices as they were read" } else { "proven" };
     session.answer(&lines.chain(definiteness.map(|words| format!("{words} ({proven})"))).collect::<Vec<_>>())
 }
 

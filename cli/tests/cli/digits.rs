@@ -393,7 +393,7 @@ fn a_sweep_draws_time_and_digits_against_bits_and_rows() {
     for (line, code, needle) in [
         ("solve A.mtx B.mtx --sweep t.svg -o X.mtx", 2, "cannot be used with"),
         ("solve A.mtx B.mtx --sweep t.svg --precision auto", 2, "not --precision auto"),
-        ("solve A.mtx - --sweep t.svg", 2, "a stream only once"),
+        ("solve A.mtx - --sweep t.svg", 2, "a stream can be read only once"),
         ("solve A.mtx B.mtx --sweep none/t.svg", 3, "none/t.svg"),
         ("solve A.mtx B.mtx --sweep B.mtx", 2, "would replace the input B.mtx"),
     ] {

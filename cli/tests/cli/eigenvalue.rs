@@ -113,7 +113,7 @@ fn the_rounding_of_decimals_is_inside_the_interval() {
     sandbox.write("D.csv", "2.1,0\n0,1\n");
     sandbox.write("L.csv", "1,0\n0,1\n");
     let definite = |options: &str| sandbox.output(&format!("eigenvalue D.csv -p 30 {options}")).stdout;
-    assert!(definite("--factor L.csv").contains("positive definite (proven of the matrices as they were read)"));
+    assert!(definite("--factor L.csv").contains("positive definite (proven for the matrices as they were read)"));
     assert!(definite("").contains("positive definite (proven)"));
 }
 

@@ -364,7 +364,7 @@ fn a_logarithm_needs_no_output() {
 fn a_general_matrix_is_never_solved_as_a_symmetric_one() {
     let sandbox = Sandbox::new();
     sandbox.write("b.csv", "1\n1\n");
-    let purpose = "for symmetric positive definite matrices";
+    let purpose = "accept only symmetric positive definite matrices";
     let cases = [
         ("4,1\n0,3\n", [Some("is zero, give --upper"), Some("names a triangle that is zero"), None]),
         ("4,0\n1,3\n", [Some("is zero, give --lower"), None, Some("names a triangle that is zero")]),
