@@ -256,8 +256,8 @@ fn operands_that_do_not_fit_are_named_by_file() {
         ("trsm B.mtx A.mtx -o Q.mtx", "T is B.mtx, 4 x 3; B is A.mtx, 4 x 4; are"),
         ("verify solve A.mtx C.mtx B.mtx", "A is A.mtx, 4 x 4; B is C.mtx, 5 x 2; X is B.mtx, 4 x 3; are"),
         ("compare A.mtx B.mtx", "LEFT is A.mtx, 4 x 4; RIGHT is B.mtx, 4 x 3"),
-        ("syrk data -o Q.mtx -p 64", "data: a folder, not a file with a matrix"),
-        ("solve A.mtx data -o Q.mtx", "data: a folder, not a file with a matrix"),
+        ("syrk data -o Q.mtx -p 64", "data: this is a folder, not a file with a matrix"),
+        ("solve A.mtx data -o Q.mtx", "data: this is a folder, not a file with a matrix"),
     ] {
         refused(&sandbox, line, 3, needle);
     }
