@@ -271,8 +271,10 @@ impl Arguments {
         let runs_here = !matches!(self.command, Command::Plan(_)) && !self.global.quiet;
         let threads = self.threads.filter(|&threads| runs_here && threads / TOO_MANY_THREADS > processors)?;
         let processors = counted(processors, "processor");
-        Some(format!("warning: --threads {threads} is far more than the {processors} of this process, which will not \
-                      make it faster"))
+        Some(format!(
+            "warning: --threads {threads} is far more than the {processors} of this process, which will not \
+                      make it faster"
+        ))
     }
 
     /// Checks combinations of options.

@@ -27,11 +27,8 @@ pub const FACTORED: SymmetricUse = SymmetricUse {
 };
 
 /// The matrix of which `eigenvalue` encloses eigenvalues.
-pub const SPECTRAL: SymmetricUse = SymmetricUse {
-    purpose: "eigenvalue accepts only symmetric matrices",
-    lower: "--lower",
-    upper: "--upper",
-};
+pub const SPECTRAL: SymmetricUse =
+    SymmetricUse { purpose: "eigenvalue accepts only symmetric matrices", lower: "--lower", upper: "--upper" };
 
 /// The matrix that is added to the product of `syrk`.
 pub const ADDED: SymmetricUse = SymmetricUse {

@@ -302,7 +302,11 @@ fn compare_lets_a_tolerance_pass() {
             0,
             "equal within the tolerance: all 4 entries of the 2 x 2 matrices, of which 2 differ\nlargest",
         ),
-        ("--digits 8", 1, "different: 1 of 4 entries of the 2 x 2 matrices differ by more than the tolerance, 2 differ at all\nfirst:"),
+        (
+            "--digits 8",
+            1,
+            "different: 1 of 4 entries of the 2 x 2 matrices differ by more than the tolerance, 2 differ at all\nfirst:",
+        ),
         (
             "--relative 1e-6",
             1,

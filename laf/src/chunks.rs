@@ -15,8 +15,11 @@ impl Chunks {
     /// [`Error::InvalidArgument`] for chunks of no rows, or of `2^32` and more.
     pub fn new(rows: usize, chunk_rows: usize) -> Result<Chunks> {
         if chunk_rows == 0 || chunk_rows > u32::MAX as usize {
-            return Err(Error::InvalidArgument(format!("chunk_rows = {chunk_rows} is not valid; choose 1 to \
-                                                       {}", u32::MAX)));
+            return Err(Error::InvalidArgument(format!(
+                "chunk_rows = {chunk_rows} is not valid; choose 1 to \
+                                                       {}",
+                u32::MAX
+            )));
         }
         Ok(Chunks { rows, chunk_rows })
     }

@@ -35,7 +35,9 @@ impl FileMatrix {
         let Size { rows, cols, .. } = self.size;
         if self.symmetric && (rows != cols || !self.kind.is_symmetric()) {
             let kind = self.kind.name();
-            return Err(Error::InvalidArgument(format!("a {rows} x {cols} matrix of the kind {kind} is not symmetric")));
+            return Err(Error::InvalidArgument(format!(
+                "a {rows} x {cols} matrix of the kind {kind} is not symmetric"
+            )));
         }
         Ok(())
     }

@@ -124,8 +124,10 @@ impl BinaryHeader {
             return Err(format!("the header states a symmetric matrix of {rows} x {cols}, which is not square"));
         }
         if stored != self.entries() {
-            return Err(format!("the header states {stored} stored entries, which a {rows} x {cols} matrix cannot \
-                                have"));
+            return Err(format!(
+                "the header states {stored} stored entries, which a {rows} x {cols} matrix cannot \
+                                have"
+            ));
         }
         let words = rows.checked_mul(cols).and_then(|count| count.checked_mul(8 * (1 + self.limbs())));
         if self.file_bytes().is_none() || words.is_none_or(|bytes| isize::try_from(bytes).is_err()) {

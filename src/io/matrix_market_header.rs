@@ -97,21 +97,34 @@ fn parse_banner(line: &[u8]) -> std::result::Result<MatrixMarketHeader, String> 
     let arrangement = match *arrangement {
         b"array" => Arrangement::Array,
         b"coordinate" => Arrangement::Coordinate,
-        other => return Err(format!("the arrangement {} is not supported: only array and coordinate \
-                                     are", shown(other))),
+        other => {
+            return Err(format!(
+                "the arrangement {} is not supported: only array and coordinate \
+                                     are",
+                shown(other)
+            ));
+        }
     };
     let field = match *field {
         b"real" | b"double" => Field::Real,
         b"integer" => Field::Integer,
-        other => return Err(format!("entries of kind {} are not supported: only real and integer entries \
-                                     are", shown(other))),
+        other => {
+            return Err(format!(
+                "entries of kind {} are not supported: only real and integer entries \
+                                     are",
+                shown(other)
+            ));
+        }
     };
     let symmetry = match *symmetry {
         b"general" => Symmetry::General,
         b"symmetric" => Symmetry::SymmetricLower,
         other => {
-            return Err(format!("matrices of kind {} are not supported: only general and symmetric matrices \
-                                are", shown(other)));
+            return Err(format!(
+                "matrices of kind {} are not supported: only general and symmetric matrices \
+                                are",
+                shown(other)
+            ));
         }
     };
     Ok(MatrixMarketHeader { arrangement, field, symmetry, rows: 0, cols: 0, entries: 0, precision_bits_comment: None })

@@ -78,8 +78,12 @@ pub(super) fn text_range(first: &[u8; 12]) -> Result<std::ops::Range<usize>, Str
     let (start, length) = match first[6] {
         1 => (PREFIX_BYTES[0], usize::from(u16::from_le_bytes([first[8], first[9]]))),
         2 | 3 => (PREFIX_BYTES[1], u32::from_le_bytes([first[8], first[9], first[10], first[11]]) as usize),
-        version => return Err(format!("version {version} of NumPy's format is not supported: only versions 1, 2 and 3 \
-                                       are")),
+        version => {
+            return Err(format!(
+                "version {version} of NumPy's format is not supported: only versions 1, 2 and 3 \
+                                       are"
+            ));
+        }
     };
     if !(2..=MAXIMUM_BYTES).contains(&length) {
         return Err(format!("a header of {length} bytes is not supported: the limits are 2 and {MAXIMUM_BYTES} bytes"));

@@ -138,8 +138,7 @@ impl<'a, R: Read> Table<'a, R> {
         self.counting = start.map(|start| Counting { line: self.scanner.line(), start, integers: true });
         if is_heading && !line.trim_ascii().is_empty() {
             let number = self.scanner.line();
-            self.remarks
-                .push(format!("line {number} was read as headings and skipped: {}", shown(line.trim_ascii())));
+            self.remarks.push(format!("line {number} was read as headings and skipped: {}", shown(line.trim_ascii())));
         }
         if is_heading {
             self.scanner.end_line();

@@ -117,8 +117,11 @@ fn trsm_at(
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
     if system.side == Side::Right {
-        return Err(Error::InvalidArgument("trsm out of core: the triangle is on the right side, but must be on the \
-                                           left".into()));
+        return Err(Error::InvalidArgument(
+            "trsm out of core: the triangle is on the right side, but must be on the \
+                                           left"
+                .into(),
+        ));
     }
     system.alpha.map(check_scalar).transpose()?;
     solve_triangle(site, paths, precision_bits, system, options.caching)

@@ -204,8 +204,11 @@ impl SimulateCholesky {
             plot: args.plot,
         };
         if options.runs() > 1 && (options.trace.is_some() || options.plot.is_some()) {
-            return refused(format!("--trace and --plot require a single simulation, but the options give \
-                                    {}", options.runs()));
+            return refused(format!(
+                "--trace and --plot require a single simulation, but the options give \
+                                    {}",
+                options.runs()
+            ));
         }
         Ok(options)
     }

@@ -112,8 +112,11 @@ impl Request<'_> {
     fn beyond(&self, machine_bytes: Option<u64>) -> Option<String> {
         let (free, storage) = (machine_bytes?, "use --storage or a cluster");
         (self.operand_bytes > free).then(|| {
-            format!("warning         the operands exceed the {} of free memory of this machine: \
-                     {storage}", format_bytes(free))
+            format!(
+                "warning         the operands exceed the {} of free memory of this machine: \
+                     {storage}",
+                format_bytes(free)
+            )
         })
     }
 }

@@ -108,8 +108,10 @@ impl Folders {
 fn named(error: Error) -> Error {
     match error {
         Error::Io { path, action, source } => {
-            let why = format!("{source} (the directory is for checkpoints: choose another with -c DIR, or none with \
-                               -c '')");
+            let why = format!(
+                "{source} (the directory is for checkpoints: choose another with -c DIR, or none with \
+                               -c '')"
+            );
             Error::Io { path, action, source: std::io::Error::new(source.kind(), why) }
         }
         other => other,

@@ -247,7 +247,10 @@ fn operands_that_do_not_fit_are_named_by_file() {
     std::fs::create_dir(sandbox.path("data")).unwrap();
     let square = "the matrix is 4 x 3, but must be square";
     for (line, needle) in [
-        ("solve B.mtx A.mtx -o Q.mtx", "B.mtx: a symmetric matrix: the matrix is 4 x 3, but must be square (A is B.mtx"),
+        (
+            "solve B.mtx A.mtx -o Q.mtx",
+            "B.mtx: a symmetric matrix: the matrix is 4 x 3, but must be square (A is B.mtx",
+        ),
         ("solve B.mtx A.mtx -o Q.mtx", "A is B.mtx, 4 x 3; B is A.mtx, 4 x 4; are they in the right order?)"),
         ("solve A.mtx C.mtx -o Q.mtx", "(A is A.mtx, 4 x 4; B is C.mtx, 5 x 2; are they in the right order?)"),
         ("gemm C.mtx A.mtx -o Q.mtx", "(A is C.mtx, 5 x 2; B is A.mtx, 4 x 4; are they in the right order?)"),

@@ -342,7 +342,8 @@ fn singular_matrices_are_told_from_ill_conditioned_ones() {
     // Singular as read at few bits alone: the search goes on, and finds the factor.
     sandbox.write("near.csv", "1,1\n1,1.0000000000000000000000000000000000000000000000000001\n");
     let error = sandbox.fail("cholesky near.csv -o L.mtx -p 60", 3);
-    let enough = between(&error, "rounding can explain the pivot: ", " bits of precision give a factor; fewer may suffice");
+    let enough =
+        between(&error, "rounding can explain the pivot: ", " bits of precision give a factor; fewer may suffice");
     let output = sandbox.output(&format!("cholesky near.csv -o L.mtx -p {enough}"));
     assert!(output.code == 0 && !output.stderr.contains("singular"), "{output:?}");
 }

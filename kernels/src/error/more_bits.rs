@@ -35,7 +35,9 @@ impl MoreBits {
     /// The hint at the end of [`super::Error::NotPositiveDefinite`]; `enough_bits` where a precision was looked for.
     pub(super) fn hint(self, enough_bits: Option<u32>) -> String {
         if let Some(bits) = enough_bits {
-            return format!("rounding can explain the pivot: {bits} bits of precision give a factor; fewer may suffice");
+            return format!(
+                "rounding can explain the pivot: {bits} bits of precision give a factor; fewer may suffice"
+            );
         }
         let solution = "as an exact solution of A x = 0 proves";
         match self {

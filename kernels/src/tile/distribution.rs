@@ -191,21 +191,28 @@ impl Distribution {
                     return refuse(format!("blocks of {block} {what} are too large; choose {LARGEST_BLOCK} at most"));
                 }
                 Axis::Cyclic { block, offset, .. } if offset >= block => {
-                    return refuse(format!("an offset of {offset} {what} leaves nothing of the first block, which has \
-                                           {block}; choose a smaller offset"));
+                    return refuse(format!(
+                        "an offset of {offset} {what} leaves nothing of the first block, which has \
+                                           {block}; choose a smaller offset"
+                    ));
                 }
                 Axis::Cyclic { first, .. } if *first >= deal.numbers => {
                     let numbers = deal.numbers;
-                    return refuse(format!("the first {what} are assigned to the grid coordinate {first}, but the grid \
-                                           has only {numbers} (counted from 0)"));
+                    return refuse(format!(
+                        "the first {what} are assigned to the grid coordinate {first}, but the grid \
+                                           has only {numbers} (counted from 0)"
+                    ));
                 }
                 Axis::Cyclic { .. } => {}
                 Axis::Consecutive { starts, .. } => {
                     let fits = starts.len() == deal.numbers + 1 && starts[0] == 0 && starts.is_sorted();
                     if !fits || starts.last() != Some(&deal.len) {
-                        return refuse(format!("the starts {starts:?} do not divide {} {what} among {} ranks; pass \
+                        return refuse(format!(
+                            "the starts {starts:?} do not divide {} {what} among {} ranks; pass \
                                                ascending starts from 0 to the number of \
-                                               {what}", deal.len, deal.numbers));
+                                               {what}",
+                            deal.len, deal.numbers
+                        ));
                     }
                 }
             }
@@ -374,7 +381,10 @@ mod tests {
         let wrong = [
             (Distribution { grid: RankGrid { rows: 0, cols: 3 }, ..good.clone() }, "0 x 3"),
             (Distribution { row_axis: axis(0, 0, Along::GridRow), ..good.clone() }, "blocks of 0"),
-            (Distribution { row_axis: lacking(2, 2), ..good.clone() }, "an offset of 2 rows leaves nothing of the first block"),
+            (
+                Distribution { row_axis: lacking(2, 2), ..good.clone() },
+                "an offset of 2 rows leaves nothing of the first block",
+            ),
             (
                 Distribution { row_axis: axis(2, 2, Along::GridRow), ..good.clone() },
                 "grid coordinate 2, but the grid has only 2",

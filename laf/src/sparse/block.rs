@@ -169,8 +169,11 @@ impl<'a> SparseBlock<'a> {
         for (row, count) in self.counts.chunks_exact(self.widths.count).enumerate() {
             let count = number(count);
             if count > values.len() || count > columns.len() {
-                return Err(damaged(format_args!("row {row} states {count} entries, but only {} are \
-                                                 left", values.len())));
+                return Err(damaged(format_args!(
+                    "row {row} states {count} entries, but only {} are \
+                                                 left",
+                    values.len()
+                )));
             }
             let (head, rest) = values.split_at(count);
             let (head_columns, rest_columns) = columns.split_at(count);

@@ -320,8 +320,9 @@ unsafe impl Transport for MpiRank {
     fn open_window(&self, kind: WindowKind, words: usize) -> Result<Box<dyn Backing>> {
         match kind {
             WindowKind::Auto | WindowKind::Heap if self.size == 1 => Ok(Box::new(Heap::new(words)?)),
-            WindowKind::Heap => \
-            Err(Error::InvalidArgument("a window of kind heap serves a single process: choose auto, mpi or posix".into())),
+            WindowKind::Heap => Err(Error::InvalidArgument(
+                "a window of kind heap serves a single process: choose auto, mpi or posix".into(),
+            )),
             WindowKind::Auto | WindowKind::Mpi => Ok(Box::new(self.open_mpi_window(words)?)),
             WindowKind::Posix => Ok(Box::new(Posix::open(self, words)?)),
         }

@@ -128,7 +128,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
         };
         let expected = self.shared.tiles.payload_words(tile);
         if payload_words != Some(expected) {
-                        let found = payload_words.unwrap_or(0);
+            let found = payload_words.unwrap_or(0);
             let text = format!("rank {from} announced {found} words for a tile of {expected} words");
             return Err(Error::Transport(text));
         }

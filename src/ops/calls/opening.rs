@@ -399,8 +399,10 @@ impl<A: LocalArray, F: CallFailure> DescribedMatrix<A, F> {
             let own = shapes.of(rank, self.at)[which];
             match counts[at] {
                 Some(count) if count != own => {
-                    return refuse(format!("ranks with the same grid coordinate have {count} and {own} {what}, but \
-                                           must have equal numbers"));
+                    return refuse(format!(
+                        "ranks with the same grid coordinate have {count} and {own} {what}, but \
+                                           must have equal numbers"
+                    ));
                 }
                 _ => counts[at] = Some(own),
             }

@@ -34,8 +34,10 @@ impl DistMatrix {
     pub fn zeros(map: TileMap, rank: usize, precision_bits: u32) -> Result<DistMatrix> {
         check_tile_size(map.tile_size)?;
         if map.grid.size() == 0 {
-            return \
-            Err(Error::InvalidArgument(format!("a grid of {} x {} ranks is empty", map.grid.rows, map.grid.cols)));
+            return Err(Error::InvalidArgument(format!(
+                "a grid of {} x {} ranks is empty",
+                map.grid.rows, map.grid.cols
+            )));
         }
         let tile = |id: TileId| {
             let (rows, cols) = (map.row_range(id.row).len(), map.col_range(id.col).len());
@@ -172,8 +174,11 @@ impl DistMatrix {
     fn check_tiles(&self) -> Result<()> {
         match self.has_own_tiles() {
             true => Ok(()),
-            false => Err(Error::InvalidArgument(format!("rank {}: a tile was replaced by one of another position, \
-                                                         shape or precision", self.rank))),
+            false => Err(Error::InvalidArgument(format!(
+                "rank {}: a tile was replaced by one of another position, \
+                                                         shape or precision",
+                self.rank
+            ))),
         }
     }
 
@@ -194,8 +199,13 @@ impl DistMatrix {
     /// [`crate::Error::OutOfMemory`] if the root cannot hold the matrix; [`crate::Error::Transport`].
     pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
         self.check_group(group)?;
-        let refusal = || Error::InvalidArgument(format!("gather: there is no rank {root} among {} \
-                                                         ranks", group.size()));
+        let refusal = || {
+            Error::InvalidArgument(format!(
+                "gather: there is no rank {root} among {} \
+                                                         ranks",
+                group.size()
+            ))
+        };
         agree(group, if root < group.size() { Ok(()) } else { Err(refusal()) })?;
         let said = (root, self.map, self.precision_bits, self.symmetric);
         check_alike(group, &said, "gather: the ranks pass different roots, tilings, precisions or symmetries")?;
@@ -328,19 +338,29 @@ pub(crate) fn check_place(group: &dyn Transport, rank: usize, grid: RankGrid) ->
 /// Refuses a root outside the group.
 pub(crate) fn check_root(group: &dyn Transport, root: usize) -> Result<()> {
     let ranks = group.size();
-    if root < ranks { Ok(()) } else { Err(Error::InvalidArgument(format!("there is no rank {root} among {ranks} ranks \
-                                                                          to be the root"))) }
+    if root < ranks {
+        Ok(())
+    } else {
+        Err(Error::InvalidArgument(format!(
+            "there is no rank {root} among {ranks} ranks \
+                                                                          to be the root"
+        )))
+    }
 }
 
 /// Refuses tiles that are not whole blocks.
 pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
     if tile_size == 0 || !tile_size.is_multiple_of(BLOCK) {
-        return Err(Error::InvalidArgument(format!("tiles of {tile_size} rows are not possible; choose a multiple of \
-                                                   {BLOCK}")));
+        return Err(Error::InvalidArgument(format!(
+            "tiles of {tile_size} rows are not possible; choose a multiple of \
+                                                   {BLOCK}"
+        )));
     }
     if tile_size > LARGEST_BLOCK {
-        return Err(Error::InvalidArgument(format!("tiles of {tile_size} rows are too large; choose {LARGEST_BLOCK} \
-                                                   rows at most")));
+        return Err(Error::InvalidArgument(format!(
+            "tiles of {tile_size} rows are too large; choose {LARGEST_BLOCK} \
+                                                   rows at most"
+        )));
     }
     Ok(())
 }
@@ -359,7 +379,9 @@ fn check_scatter(
     map.grid.check_ranks(group.size())?;
     check_root(group, root)?;
     if whole.is_some() != (rank == root) {
-        return refuse(format!("scatter: rank {root} must pass the matrix, and no other rank may: this is rank {rank}"));
+        return refuse(format!(
+            "scatter: rank {root} must pass the matrix, and no other rank may: this is rank {rank}"
+        ));
     }
     let Some(whole) = whole else { return Ok(()) };
     if (whole.rows(), whole.cols()) != (map.rows, map.cols) {

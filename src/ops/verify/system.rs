@@ -243,8 +243,10 @@ fn check_bits(operation: &str, precision_bits: u32) -> Result<()> {
     if precision_bits >= LEAST_BITS {
         return Ok(());
     }
-    let message = format!("{operation}: the error bound proves nothing at {precision_bits} bits: at least \
-                           {LEAST_BITS} bits are needed");
+    let message = format!(
+        "{operation}: the error bound proves nothing at {precision_bits} bits: at least \
+                           {LEAST_BITS} bits are needed"
+    );
     Err(Error::InvalidArgument(message))
 }
 

@@ -125,7 +125,10 @@ fn files_that_are_wrong() {
     assert!(refusal(&whole[..whole.len() - 1]).starts_with("the file is truncated: it has 143 bytes"));
     assert!(refusal(&[&whole[..], b"x"].concat()).starts_with("the file is too long"));
     assert_eq!(refusal(b"\x93NUMPY\x01\x00"), "the file ends after 8 bytes, within its header");
-    assert_eq!(refusal(b"\x93NUMPY\x09\x00v\x00{'"), "version 9 of NumPy's format is not supported: only versions 1, 2 and 3 are");
+    assert_eq!(
+        refusal(b"\x93NUMPY\x09\x00v\x00{'"),
+        "version 9 of NumPy's format is not supported: only versions 1, 2 and 3 are"
+    );
     let nan = file(head, &[[0; 8], f64::NAN.to_le_bytes()].concat());
     assert_eq!(refusal(&nan), "entry at row 2, column 1 (counted from 1) is NaN: every entry must be finite");
     for (old, new, want) in [

@@ -43,7 +43,8 @@ fn first_lines() {
         ),
         (
             "%%MatrixMarket matrix array real skew-symmetric\n",
-            "line 1: matrices of kind 'skew-symmetric' are not supported: only general and symmetric matrices are".into(),
+            "line 1: matrices of kind 'skew-symmetric' are not supported: only general and symmetric matrices are"
+                .into(),
         ),
         (
             "%%MatrixMarket matrix array real Hermitian\n",

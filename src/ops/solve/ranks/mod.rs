@@ -80,8 +80,10 @@ impl SolveCall<'_> {
             return Err(Error::shape_mismatch(operation, (map.rows, map.cols), right));
         }
         if factor.is_symmetric() {
-            return Err(Error::InvalidArgument(format!("{operation}: the matrix is symmetric, but must be a triangular \
-                                                       factor")));
+            return Err(Error::InvalidArgument(format!(
+                "{operation}: the matrix is symmetric, but must be a triangular \
+                                                       factor"
+            )));
         }
         if map.triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument(format!("{operation}: a factor in tiles is lower triangular")));

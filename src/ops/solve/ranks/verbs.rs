@@ -266,8 +266,11 @@ pub fn pivots(team: &Team, factor: &DistMatrix) -> Result<Matrix> {
         return Err(Error::shape_mismatch("diagonal", (map.rows, map.cols), (map.cols, map.rows)));
     }
     if map.triangle == Some(Uplo::Upper) {
-        return Err(Error::InvalidArgument("diagonal: the factor is upper triangular, but must be lower \
-                                           triangular".to_string()));
+        return Err(Error::InvalidArgument(
+            "diagonal: the factor is upper triangular, but must be lower \
+                                           triangular"
+                .to_string(),
+        ));
     }
     FactorTiles::new(factor).pivots(world)
 }
