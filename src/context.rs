@@ -302,7 +302,7 @@ impl Context {
         self.freivalds
     }
 
-    /// Runs `work` on the context's threads (on the caller's where there is one thread).
+    /// Runs `work` on the context's threads, or on the calling thread if the context has only one.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
             Some(pool) => pool.install(work),
@@ -406,7 +406,8 @@ impl Context {
         }
     }
 
-    /// The windows and scratch kept between calls. A call that overlaps another on the same context gets new ones.
+    /// The windows and scratch memory kept between calls. A call that overlaps another on the same context gets new
+    /// ones.
     pub fn workspace(&self) -> WorkspaceLease<'_> {
         let workspace = std::mem::take(&mut *self.kept.workspace.lock().unwrap_or_else(PoisonError::into_inner));
         WorkspaceLease { home: &self.kept.workspace, workspace }

@@ -49,8 +49,8 @@ impl Ranks {
         if world.size() == 1 {
             // Each process would do the whole work, and write the same file.
             let message = format!(
-                "started as one of {count} ranks, but {} finds only one: use the launcher of that library, or set {ALONE}=1 to run \
-                 as one process",
+                "started as one of {count} ranks, but {} finds only one: use the launcher of that library, or set \
+                 {ALONE}=1 to run as one process",
                 environment.library()
             );
             return Err(Error::InvalidArgument(message));

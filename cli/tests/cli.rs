@@ -305,12 +305,14 @@ fn compare_lets_a_tolerance_pass() {
         (
             "--digits 8",
             1,
-            "different: 1 of 4 entries of the 2 x 2 matrices differ by more than the tolerance, 2 differ at all\nfirst:",
+            "different: 1 of 4 entries of the 2 x 2 matrices differ by more than the tolerance, 2 differ at \
+             all\nfirst:",
         ),
         (
             "--relative 1e-6",
             1,
-            "different: 1 of 4 entries of the 2 x 2 matrices differ by more than the tolerance, 2 differ at all\nfirst: ",
+            "different: 1 of 4 entries of the 2 x 2 matrices differ by more than the tolerance, 2 differ at \
+             all\nfirst: ",
         ),
         ("--relative 1e-6 --absolute 1e-29", 0, "equal within"),
         ("--absolute 1.1e-4", 0, "equal within"),

@@ -16,8 +16,7 @@ impl Chunks {
     pub fn new(rows: usize, chunk_rows: usize) -> Result<Chunks> {
         if chunk_rows == 0 || chunk_rows > u32::MAX as usize {
             return Err(Error::InvalidArgument(format!(
-                "chunk_rows = {chunk_rows} is not valid; choose 1 to \
-                                                       {}",
+                "chunk_rows = {chunk_rows} is not valid; choose 1 to {}",
                 u32::MAX
             )));
         }

@@ -26,8 +26,8 @@ impl GrowingDiagonal {
     pub fn new(order: usize, links: usize, seed: u64) -> Result<GrowingDiagonal> {
         if order >= 1 << 48 || links > order.saturating_sub(1) / 2 {
             let message = format!(
-                "{links} links in each of {order} rows are too many; choose at most (n - 1) / 2 for \
-                                   an order of n below 2^48"
+                "{links} links in each of {order} rows are too many; choose at most (n - 1) / 2 for an order of n \
+                 below 2^48"
             );
             return Err(Error::InvalidArgument(message));
         }

@@ -39,8 +39,8 @@ impl Partition {
         };
         if nodes == 0 || (layout == Layout::TwoDimensional && side * side != nodes) {
             let message = format!(
-                "{nodes} nodes are not possible; choose at least 1, and in two dimensions a square \
-                                   number such as 4 or 9"
+                "{nodes} nodes are not possible; choose at least 1, and in two dimensions a square number such as 4 or \
+                 9"
             );
             return Err(Error::InvalidArgument(message));
         }

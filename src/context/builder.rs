@@ -51,13 +51,14 @@ impl ContextBuilder {
 
     /// Kernel by name, or `auto` (the default: the fastest kernel for this CPU and build, or for the device).
     ///
-    /// `cuda-f64` and `cuda-i8` need [`ContextBuilder::devices`]; without it they use the first CUDA device.
+    /// `cuda-f64` and `cuda-i8` run on the devices of [`ContextBuilder::devices`]; if there are none, they run on the
+    /// first CUDA device.
     pub fn kernel(mut self, name: &str) -> Self {
         self.kernel = Some(name.to_string());
         self
     }
 
-    /// Whether each product is checked by a redundant prime; off by default; adds one prime to the work.
+    /// Whether each product is checked by a redundant prime, which adds one prime to the work; off by default.
     ///
     /// Factorisations and triangular solves are not checked, except for the products of a solve by recursive splitting:
     /// [`crate::verify::verify_cholesky`] checks a whole factor.
@@ -68,8 +69,8 @@ impl ContextBuilder {
 
     /// Whether each product is tested with a random vector before it is rounded (Freivalds); off by default.
     ///
-    /// It also checks conversions, which the self-check does not; it applies to the same operations. It reads every
-    /// entry of the operands two more times.
+    /// The test applies to the same operations as the self-check and, unlike it, also covers conversions. It reads
+    /// every entry of the operands two more times.
     pub fn freivalds(mut self, on: bool) -> Self {
         self.freivalds = on;
         self

@@ -125,8 +125,7 @@ impl BinaryHeader {
         }
         if stored != self.entries() {
             return Err(format!(
-                "the header states {stored} stored entries, which a {rows} x {cols} matrix cannot \
-                                have"
+                "the header states {stored} stored entries, which a {rows} x {cols} matrix cannot have"
             ));
         }
         let words = rows.checked_mul(cols).and_then(|count| count.checked_mul(8 * (1 + self.limbs())));

@@ -146,7 +146,7 @@ impl BlockStream {
         BlockStream::counting(options, order, Arc::default())
     }
 
-    /// The same; the bytes are also added to a counter as they are read.
+    /// As [`BlockStream::new`]; the bytes are also added to a counter as they are read.
     ///
     /// # Errors
     /// As [`BlockStream::new`].
@@ -239,12 +239,12 @@ impl std::fmt::Debug for BlockStream {
 }
 
 impl StreamedBlock {
-    /// Where it lies.
+    /// The file, and the rows and columns of the block in it.
     pub fn place(&self) -> &FileBlock {
         &self.place
     }
 
-    /// Its entries. In a symmetric file the entries above the diagonal are read from their mirror images.
+    /// The entries of the block. In a symmetric file the entries above the diagonal are read from their mirror images.
     ///
     /// # Errors
     /// The errors of [`MatrixView::from_parts`].

@@ -237,8 +237,7 @@ impl fmt::Display for Comparison {
             (false, false) => {
                 writeln!(
                     f,
-                    "different: {} of {all} differ by more than the tolerance, {count} differ at \
-                             all",
+                    "different: {} of {all} differ by more than the tolerance, {count} differ at all",
                     self.beyond_entries
                 )?;
             }

@@ -19,9 +19,9 @@ pub enum FileFormat {
     /// Lines of numbers with commas between them, `.csv`. When read, semicolons, tabs and blanks are also accepted as
     /// separators.
     Csv,
-    /// The same, written with tabs, `.tsv`.
+    /// As [`FileFormat::Csv`], but written with tabs, `.tsv`.
     Tsv,
-    /// The same, written with blanks, `.txt` and `.dat`.
+    /// As [`FileFormat::Csv`], but written with blanks, `.txt` and `.dat`.
     Text,
     /// An array of NumPy, `.npy`.
     Npy,
@@ -34,11 +34,11 @@ pub enum FileFormat {
     Sdpa,
 }
 
-/// How the bytes of a file are compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
     /// gzip, `.gz`.
@@ -161,7 +161,7 @@ fn by_ending(name: &[u8]) -> (Option<FileFormat>, Compression) {
     (FORMATS.iter().find(means).map(|entry| entry.format), compression)
 }
 
-/// The location of a matrix: a file, and if that contains several matrices, which of them.
+/// The location of a matrix: a file and, if the file contains several matrices, the name of one of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Location {

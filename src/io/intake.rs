@@ -98,8 +98,8 @@ pub(super) fn refused(
         }
         Refusal::NoPrecision => {
             format!(
-                "{at} must be rounded, but the file does not state its precision: give the precision in bits; \
-                     found {found}"
+                "{at} must be rounded, but the file does not state its precision: give the precision in bits; found \
+                 {found}"
             )
         }
         Refusal::ExponentRange => format!("{at} has a binary exponent outside +-{MAXIMUM_EXPONENT}: {found}"),

@@ -98,8 +98,7 @@ fn enter_object<R: Read>(scanner: &mut Scanner<'_, R>, wanted: &str) -> Result<(
 fn enter_list<R: Read>(scanner: &mut Scanner<'_, R>, wanted: &str) -> Result<()> {
     let index = wanted.parse::<u64>().map_err(|_| {
         scanner.error(format_args!(
-            "'{wanted}' is used as a key of a list: select a value of the list by its index, \
-                                    counted from 0"
+            "'{wanted}' is used as a key of a list: select a value of the list by its index, counted from 0"
         ))
     })?;
     scanner.step();
@@ -116,10 +115,8 @@ fn enter_list<R: Read>(scanner: &mut Scanner<'_, R>, wanted: &str) -> Result<()>
             }
         }
     }
-    Err(scanner.error(format_args!(
-        "the list has {count} values, so the index {index} (counted from 0) is out of \
-                                    range"
-    )))
+    Err(scanner
+        .error(format_args!("the list has {count} values, so the index {index} (counted from 0) is out of range")))
 }
 
 /// The error for an object of which no value was named.

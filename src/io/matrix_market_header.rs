@@ -98,11 +98,7 @@ fn parse_banner(line: &[u8]) -> std::result::Result<MatrixMarketHeader, String> 
         b"array" => Arrangement::Array,
         b"coordinate" => Arrangement::Coordinate,
         other => {
-            return Err(format!(
-                "the arrangement {} is not supported: only array and coordinate \
-                                     are",
-                shown(other)
-            ));
+            return Err(format!("the arrangement {} is not supported: only array and coordinate are", shown(other)));
         }
     };
     let field = match *field {
@@ -110,8 +106,7 @@ fn parse_banner(line: &[u8]) -> std::result::Result<MatrixMarketHeader, String> 
         b"integer" => Field::Integer,
         other => {
             return Err(format!(
-                "entries of kind {} are not supported: only real and integer entries \
-                                     are",
+                "entries of kind {} are not supported: only real and integer entries are",
                 shown(other)
             ));
         }
@@ -121,8 +116,7 @@ fn parse_banner(line: &[u8]) -> std::result::Result<MatrixMarketHeader, String> 
         b"symmetric" => Symmetry::SymmetricLower,
         other => {
             return Err(format!(
-                "matrices of kind {} are not supported: only general and symmetric matrices \
-                                are",
+                "matrices of kind {} are not supported: only general and symmetric matrices are",
                 shown(other)
             ));
         }

@@ -132,8 +132,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
     fn malformed(&self, operation: u8) -> Error {
         let at = self.stream.offset();
         self.stream.error(format_args!(
-            "the objects are not in NumPy's pickle format: unexpected byte {operation:#04x} \
-                                 before byte {at}"
+            "the objects are not in NumPy's pickle format: unexpected byte {operation:#04x} before byte {at}"
         ))
     }
 

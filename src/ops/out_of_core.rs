@@ -118,9 +118,7 @@ fn trsm_at(
 ) -> Result<OutOfCoreSolveReport> {
     if system.side == Side::Right {
         return Err(Error::InvalidArgument(
-            "trsm out of core: the triangle is on the right side, but must be on the \
-                                           left"
-                .into(),
+            "trsm out of core: the triangle is on the right side, but must be on the left".into(),
         ));
     }
     system.alpha.map(check_scalar).transpose()?;

@@ -205,8 +205,7 @@ impl SimulateCholesky {
         };
         if options.runs() > 1 && (options.trace.is_some() || options.plot.is_some()) {
             return refused(format!(
-                "--trace and --plot require a single simulation, but the options give \
-                                    {}",
+                "--trace and --plot require a single simulation, but the options give {}",
                 options.runs()
             ));
         }

@@ -190,9 +190,9 @@ pub struct VerifyInverse {
 
 /// `sunzi verify sdp`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi verify sdp theta1.dat-s out/certificate\n\nThe decimals of the program \
-                        are exact rational numbers, and every step of the proof is checked in integers. A certificate \
-                        is valid only for the files for which it was made, byte by byte.")]
+#[command(after_help = "Example:\n  sunzi verify sdp theta1.dat-s out/certificate\n\nThe decimals of the program are \
+                        exact rational numbers, and every step of the proof is checked in integers. A certificate is \
+                        valid only for the files for which it was made, byte by byte.")]
 pub struct VerifySdp {
     /// Semidefinite program: SDPB's blocks in a directory or a zip archive, a polynomial program (.json, .m, .nsv), or
     /// a file in SDPA's sparse format (.dat-s).

@@ -113,8 +113,7 @@ impl Request<'_> {
         let (free, storage) = (machine_bytes?, "use --storage or a cluster");
         (self.operand_bytes > free).then(|| {
             format!(
-                "warning         the operands exceed the {} of free memory of this machine: \
-                     {storage}",
+                "warning         the operands exceed the {} of free memory of this machine: {storage}",
                 format_bytes(free)
             )
         })

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MoreBits {
-    /// Rounding can explain the pivot. The number of additional bits that are at least needed to decide whether it is
+    /// Rounding can explain the pivot. At least this number of additional bits is needed to decide whether the pivot is
     /// positive; later rows may need more.
     AtLeast(u32),
     /// Proven: no precision helps, since a vector `v != 0` with `v^T A v <= 0` is known for the matrix `A` as given.
@@ -27,7 +27,7 @@ pub enum MoreBits {
 }
 
 impl MoreBits {
-    /// Whether a higher precision might help, that is, whether the contrary is not proven.
+    /// Whether a higher precision might help; false if it is proven that no precision helps.
     pub fn might_help(self) -> bool {
         !matches!(self, MoreBits::Never | MoreBits::Singular)
     }

@@ -24,7 +24,7 @@ pub enum Level {
     /// AVX-512 F, BW, DQ, VL and CD.
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// With VNNI.
+    /// AVX-512 with VNNI.
     #[cfg(target_arch = "x86_64")]
     Vnni,
     /// NEON without extensions.

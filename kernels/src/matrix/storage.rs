@@ -50,7 +50,7 @@ impl Matrix {
         Matrix { rows: 0, cols: 0, precision_bits: 2, words: Vec::new() }
     }
 
-    /// The zero matrix. Pages are touched only when written.
+    /// The zero matrix. Pages of its memory are touched only when entries are written.
     ///
     /// # Errors
     /// [`Error::Precision`] for fewer than 2 bits; [`Error::DimensionOverflow`] if the size does not fit a `usize`;
@@ -183,7 +183,7 @@ impl Matrix {
         row + col * self.rows
     }
 
-    /// The element at `(row, col)`, borrowed; [`Matrix::float`] returns it as an MPFR number. If the place is outside
+    /// The element at `(row, col)`, borrowed; [`Matrix::float`] returns it as an MPFR number. Panics if the place is outside
     /// the matrix.
     ///
     /// There is no `matrix[(row, col)]`: indexing would have to return a reference to a number, but head and limbs are

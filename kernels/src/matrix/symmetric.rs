@@ -74,7 +74,7 @@ impl SymmetricMatrix {
         &self.whole
     }
 
-    /// The matrix with both triangles, by value; it can then be changed.
+    /// The matrix with both triangles, by value, so that it can be changed.
     pub fn into_matrix(self) -> Matrix {
         self.whole
     }

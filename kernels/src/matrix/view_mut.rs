@@ -118,7 +118,7 @@ impl<'a> MatrixViewMut<'a> {
         Ok(MatrixViewMut { heads: &mut self.heads[elements], limbs, layout })
     }
 
-    /// Writes an element, as [`Matrix::set`]. If the place is outside the view.
+    /// Writes an element, as [`Matrix::set`]. Panics if the place is outside the view.
     pub fn set(&mut self, row: usize, col: usize, value: FloatRef<'_>) {
         let (index, width) = (self.layout.index(row, col), self.limbs_per_element());
         self.heads[index] = value.head.0;

@@ -25,7 +25,7 @@ pub enum GridOrder {
 /// coordinate owns `i` and whose column coordinate owns `j`. A rank stores its entries in the order of their indices,
 /// as one matrix.
 ///
-/// It is a formula: it has no list that grows with the matrix. Ranks outside the grid have no entries.
+/// A distribution is a formula, without lists that grow with the matrix. Ranks outside the grid have no entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Distribution {
     /// Rows of the matrix.
@@ -34,7 +34,7 @@ pub struct Distribution {
     pub cols: usize,
     /// The grid of ranks.
     pub grid: RankGrid,
-    /// The numbering of the ranks in it.
+    /// The numbering of the ranks in the grid.
     pub order: GridOrder,
     /// The distribution of the rows.
     pub row_axis: Axis,
@@ -192,15 +192,15 @@ impl Distribution {
                 }
                 Axis::Cyclic { block, offset, .. } if offset >= block => {
                     return refuse(format!(
-                        "an offset of {offset} {what} leaves nothing of the first block, which has \
-                                           {block}; choose a smaller offset"
+                        "an offset of {offset} {what} leaves nothing of the first block, which has {block}; choose a \
+                         smaller offset"
                     ));
                 }
                 Axis::Cyclic { first, .. } if *first >= deal.numbers => {
                     let numbers = deal.numbers;
                     return refuse(format!(
-                        "the first {what} are assigned to the grid coordinate {first}, but the grid \
-                                           has only {numbers} (counted from 0)"
+                        "the first {what} are assigned to the grid coordinate {first}, but the grid has only {numbers} \
+                         (counted from 0)"
                     ));
                 }
                 Axis::Cyclic { .. } => {}
@@ -208,9 +208,8 @@ impl Distribution {
                     let fits = starts.len() == deal.numbers + 1 && starts[0] == 0 && starts.is_sorted();
                     if !fits || starts.last() != Some(&deal.len) {
                         return refuse(format!(
-                            "the starts {starts:?} do not divide {} {what} among {} ranks; pass \
-                                               ascending starts from 0 to the number of \
-                                               {what}",
+                            "the starts {starts:?} do not divide {} {what} among {} ranks; pass ascending starts from \
+                             0 to the number of {what}",
                             deal.len, deal.numbers
                         ));
                     }

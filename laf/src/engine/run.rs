@@ -101,8 +101,7 @@ impl Engine {
         if options.nodes == 0 || options.threads == 0 {
             let (nodes, threads) = (options.nodes, options.threads);
             return Err(Error::InvalidArgument(format!(
-                "{nodes} nodes of {threads} threads are not possible; choose at \
-                                                       least 1 of each"
+                "{nodes} nodes of {threads} threads are not possible; choose at least 1 of each"
             )));
         }
         let node = NodeOptions { memory_bytes: options.memory_bytes, has_disk: options.folder.is_some() };

@@ -65,8 +65,7 @@ impl Session {
         let chunks = self.chunks(rows)?;
         if cols == 0 {
             return Err(Error::InvalidArgument(format!(
-                "a matrix of {rows} rows and 0 columns is not possible; choose \
-                                                       at least 1 column"
+                "a matrix of {rows} rows and 0 columns is not possible; choose at least 1 column"
             )));
         }
         if rows.checked_mul(cols).is_none_or(|count| count > isize::MAX as usize / 16) {

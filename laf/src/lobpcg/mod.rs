@@ -93,8 +93,7 @@ pub fn lobpcg(
     }
     if count == 0 || count > rows / 3 {
         return Err(Error::InvalidArgument(format!(
-            "{count} eigenpairs of a matrix of {rows} rows are not possible; \
-                                                   choose 1 to a third of the rows"
+            "{count} eigenpairs of a matrix of {rows} rows are not possible; choose 1 to a third of the rows"
         )));
     }
     let mut basis = first(a, options)?;

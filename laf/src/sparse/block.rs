@@ -170,8 +170,7 @@ impl<'a> SparseBlock<'a> {
             let count = number(count);
             if count > values.len() || count > columns.len() {
                 return Err(damaged(format_args!(
-                    "row {row} states {count} entries, but only {} are \
-                                                 left",
+                    "row {row} states {count} entries, but only {} are left",
                     values.len()
                 )));
             }

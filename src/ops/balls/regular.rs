@@ -246,8 +246,8 @@ impl InverseFactor {
             Err(unproven) => {
                 let ratio = unproven.ratio;
                 let message = format!(
-                    "the computed inverse of the Cholesky factor has a relative error of \
-                                       {ratio:.3e}, but the proof needs one below 1"
+                    "the computed inverse of the Cholesky factor has a relative error of {ratio:.3e}, but the proof \
+                     needs one below 1"
                 );
                 return Err(Error::InvalidArgument(message));
             }

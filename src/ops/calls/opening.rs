@@ -400,8 +400,7 @@ impl<A: LocalArray, F: CallFailure> DescribedMatrix<A, F> {
             match counts[at] {
                 Some(count) if count != own => {
                     return refuse(format!(
-                        "ranks with the same grid coordinate have {count} and {own} {what}, but \
-                                           must have equal numbers"
+                        "ranks with the same grid coordinate have {count} and {own} {what}, but must have equal numbers"
                     ));
                 }
                 _ => counts[at] = Some(own),

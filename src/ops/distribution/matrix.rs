@@ -175,8 +175,7 @@ impl DistMatrix {
         match self.has_own_tiles() {
             true => Ok(()),
             false => Err(Error::InvalidArgument(format!(
-                "rank {}: a tile was replaced by one of another position, \
-                                                         shape or precision",
+                "rank {}: a tile was replaced by one of another position, shape or precision",
                 self.rank
             ))),
         }
@@ -199,13 +198,8 @@ impl DistMatrix {
     /// [`crate::Error::OutOfMemory`] if the root cannot hold the matrix; [`crate::Error::Transport`].
     pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
         self.check_group(group)?;
-        let refusal = || {
-            Error::InvalidArgument(format!(
-                "gather: there is no rank {root} among {} \
-                                                         ranks",
-                group.size()
-            ))
-        };
+        let refusal =
+            || Error::InvalidArgument(format!("gather: there is no rank {root} among {} ranks", group.size()));
         agree(group, if root < group.size() { Ok(()) } else { Err(refusal()) })?;
         let said = (root, self.map, self.precision_bits, self.symmetric);
         check_alike(group, &said, "gather: the ranks pass different roots, tilings, precisions or symmetries")?;
@@ -341,10 +335,7 @@ pub(crate) fn check_root(group: &dyn Transport, root: usize) -> Result<()> {
     if root < ranks {
         Ok(())
     } else {
-        Err(Error::InvalidArgument(format!(
-            "there is no rank {root} among {ranks} ranks \
-                                                                          to be the root"
-        )))
+        Err(Error::InvalidArgument(format!("there is no rank {root} among {ranks} ranks to be the root")))
     }
 }
 
@@ -352,14 +343,12 @@ pub(crate) fn check_root(group: &dyn Transport, root: usize) -> Result<()> {
 pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
     if tile_size == 0 || !tile_size.is_multiple_of(BLOCK) {
         return Err(Error::InvalidArgument(format!(
-            "tiles of {tile_size} rows are not possible; choose a multiple of \
-                                                   {BLOCK}"
+            "tiles of {tile_size} rows are not possible; choose a multiple of {BLOCK}"
         )));
     }
     if tile_size > LARGEST_BLOCK {
         return Err(Error::InvalidArgument(format!(
-            "tiles of {tile_size} rows are too large; choose {LARGEST_BLOCK} \
-                                                   rows at most"
+            "tiles of {tile_size} rows are too large; choose {LARGEST_BLOCK} rows at most"
         )));
     }
     Ok(())

@@ -127,10 +127,8 @@ impl DistMatrix {
     fn check_triangle(&self, triangle: Option<Uplo>) -> Result<()> {
         match (self.map().triangle, triangle) {
             (Some(held), Some(wanted)) if held != wanted && !self.is_symmetric() => {
-                let message = format!(
-                    "the {wanted:?} triangle is requested, but the matrix stores only the {held:?} \
-                                       triangle"
-                );
+                let message =
+                    format!("the {wanted:?} triangle is requested, but the matrix stores only the {held:?} triangle");
                 Err(Error::InvalidArgument(message))
             }
             _ => Ok(()),

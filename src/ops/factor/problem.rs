@@ -149,8 +149,7 @@ impl FactorProblem {
         let mut problem = FactorProblem::unscaled(a.map().rows, a.map().cols, precision_bits, working_bits)?;
         if a.map().triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument(
-                "the matrix stores its upper triangle, but a factorisation on several \
-                                               ranks reads the lower one"
+                "the matrix stores its upper triangle, but a factorisation on several ranks reads the lower one"
                     .to_string(),
             ));
         }

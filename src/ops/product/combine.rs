@@ -156,8 +156,7 @@ impl<'a> Epilogue<'a> {
             }
             if exact_integers && !scalar.is_integer() {
                 return Err(Error::InvalidArgument(format!(
-                    "{name} is not an integer, which an exact integer product \
-                                                           requires"
+                    "{name} is not an integer, which an exact integer product requires"
                 )));
             }
         }

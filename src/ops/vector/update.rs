@@ -305,9 +305,7 @@ pub fn hadamard_into<'r>(
     options.alpha.map_or(Ok(()), |alpha| check_scalar("alpha", alpha))?;
     let Some((first, _)) = pairs.first() else {
         return Err(Error::InvalidArgument(
-            "the list of Hadamard products is empty: pass at least one pair of \
-                                           matrices"
-                .into(),
+            "the list of Hadamard products is empty: pass at least one pair of matrices".into(),
         ));
     };
     let (rows, cols) = (first.rows(), first.cols());

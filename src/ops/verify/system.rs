@@ -244,8 +244,7 @@ fn check_bits(operation: &str, precision_bits: u32) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "{operation}: the error bound proves nothing at {precision_bits} bits: at least \
-                           {LEAST_BITS} bits are needed"
+        "{operation}: the error bound proves nothing at {precision_bits} bits: at least {LEAST_BITS} bits are needed"
     );
     Err(Error::InvalidArgument(message))
 }

@@ -266,8 +266,7 @@ mod direct {
         match alignment {
             0 => absent("the file system reports that it does not support it"),
             wide if wide as usize > IoBuffer::ALIGNMENT => absent(&format!(
-                "the file system requires an alignment of {wide} bytes, more than \
-                                 {}",
+                "the file system requires an alignment of {wide} bytes, more than {}",
                 IoBuffer::ALIGNMENT
             )),
             alignment => Ok(DirectIo::Aligned(alignment)),

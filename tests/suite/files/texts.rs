@@ -114,8 +114,8 @@ fn lists_of_json() {
         ("[[NaN]]", "line 1: entry at row 1, column 1 (counted from 1) is NaN: every entry must be finite"),
         (
             "{\"a\": [1], \"b\": {\"c\": \"]\"}}",
-            "line 1: an object stands where a list is expected: name one of its values, such as test:a; its keys are 'a', \
-             'b'",
+            "line 1: an object stands where a list is expected: name one of its values, such as test:a; its keys are \
+             'a', 'b'",
         ),
     ] {
         assert_eq!(refusal(text.as_bytes(), FileFormat::Json), format!("test: {want}"), "{text:?}");

@@ -138,8 +138,8 @@ impl fmt::Display for InBigFloats {
         write!(
             f,
             "{} bits: Q = L L^T in {}, every entry of Q - L L^T verified; the largest is {:.3} times its bound.\n   \
-             log det Q = {}.\n   \
-             Q x = b in {}: every |b - Q x|_i is below {error} (sqrt(q_ii) sum_j sqrt(q_jj) |x_j| + |b_i|).",
+             log det Q = {}.\n   Q x = b in {}: every |b - Q x|_i is below {error} (sqrt(q_ii) sum_j sqrt(q_jj) |x_j| \
+             + |b_i|).",
             self.precision_bits,
             format_seconds(self.factor_seconds),
             self.worst_residual,

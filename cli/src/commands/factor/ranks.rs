@@ -116,11 +116,7 @@ fn grid(config: &Factoring, world: &dyn Transport) -> Result<RankGrid> {
     let grid = config.factor.ranks.grid.unwrap_or_else(|| RankGrid::for_ranks(world.size()));
     let (count, ranks) = (grid.size(), world.size());
     let refusal = || {
-        Error::InvalidArgument(format!(
-            "--grid {}x{} needs {count} ranks, but there are \
-                                           {ranks}",
-            grid.rows, grid.cols
-        ))
+        Error::InvalidArgument(format!("--grid {}x{} needs {count} ranks, but there are {ranks}", grid.rows, grid.cols))
     };
     agree(world, if count <= ranks { Ok(()) } else { Err(refusal()) })?;
     Ok(grid)

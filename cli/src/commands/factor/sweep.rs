@@ -43,9 +43,7 @@ pub fn run(session: &mut Session, config: &Factoring, picture: &Path) -> Result<
     let infos = config.files().into_iter().map(header).collect::<Result<Option<Vec<_>>>>()?;
     let Some(order) = infos.map(|infos| infos[0].rows) else {
         return Err(Error::InvalidArgument(
-            "--sweep reads its files several times, but a stream can be read only once: \
-                                           give files"
-                .into(),
+            "--sweep reads its files several times, but a stream can be read only once: give files".into(),
         ));
     };
     let at = |bits: u32, rows: usize| point(session, config, bits, rows);

@@ -53,8 +53,8 @@ impl DoubleMatrix {
     ) -> Result<DoubleMatrix> {
         if tile_rows == 0 || grid.size() == 0 {
             let message = format!(
-                "tiles of {tile_rows} rows on a grid of {} x {} ranks are not possible; all these \
-                                   numbers must be at least 1",
+                "tiles of {tile_rows} rows on a grid of {} x {} ranks are not possible; all these numbers must be at \
+                 least 1",
                 grid.rows, grid.cols
             );
             return Err(Error::InvalidArgument(message));

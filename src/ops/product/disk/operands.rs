@@ -63,8 +63,8 @@ impl FileProduct {
         }
         if ctx.freivalds() {
             return Err(Error::InvalidArgument(
-                "Freivalds' test is not supported out of core, since it would read the operands a second time: use \
-                 the self-check"
+                "Freivalds' test is not supported out of core, since it would read the operands a second time: use the \
+                 self-check"
                     .into(),
             ));
         }

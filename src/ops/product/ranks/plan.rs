@@ -348,8 +348,7 @@ pub fn plan_syrk_cluster_with(
     if !(1..=MOST_RANKS).contains(&ranks) || !(1..=MOST_WORKERS).contains(&workers) {
         return Err(Error::InvalidArgument(format!(
             "{nodes} nodes with {ranks_per_node} ranks of {threads} threads each are outside the limits: choose 1 to \
-             {MOST_RANKS} ranks in all and \
-             1 to {MOST_WORKERS} threads on a node"
+             {MOST_RANKS} ranks in all and 1 to {MOST_WORKERS} threads on a node"
         )));
     }
     let layout = NodeLayout {

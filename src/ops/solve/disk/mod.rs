@@ -492,8 +492,8 @@ fn open_right(path: &Path, operation: &'static str, triangle: &MatrixFile) -> Re
     if right.is_symmetric() {
         let path = path.display();
         let message = format!(
-            "{path}: the right-hand sides are stored as one triangle of a symmetric matrix, but a \
-                               solve out of core needs all entries"
+            "{path}: the right-hand sides are stored as one triangle of a symmetric matrix, but a solve out of core \
+             needs all entries"
         );
         return Err(Error::InvalidArgument(message));
     }

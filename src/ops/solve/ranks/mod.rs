@@ -81,8 +81,7 @@ impl SolveCall<'_> {
         }
         if factor.is_symmetric() {
             return Err(Error::InvalidArgument(format!(
-                "{operation}: the matrix is symmetric, but must be a triangular \
-                                                       factor"
+                "{operation}: the matrix is symmetric, but must be a triangular factor"
             )));
         }
         if map.triangle == Some(Uplo::Upper) {

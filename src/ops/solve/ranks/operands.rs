@@ -179,11 +179,8 @@ impl LocalSolution {
     ) -> Result<()> {
         let (ranks, rank, size) = (self.distribution.grid.size(), group.rank(), group.size());
         let refusal = || {
-            let message = format!(
-                "the solution belongs to rank {} of {ranks}, but is used on rank {rank} of \
-                                   {size}",
-                self.rank
-            );
+            let message =
+                format!("the solution belongs to rank {} of {ranks}, but is used on rank {rank} of {size}", self.rank);
             Err(Error::InvalidArgument(message))
         };
         agree(group, if (ranks, self.rank) == (size, rank) { Ok(()) } else { refusal() })?;

@@ -267,9 +267,7 @@ pub fn pivots(team: &Team, factor: &DistMatrix) -> Result<Matrix> {
     }
     if map.triangle == Some(Uplo::Upper) {
         return Err(Error::InvalidArgument(
-            "diagonal: the factor is upper triangular, but must be lower \
-                                           triangular"
-                .to_string(),
+            "diagonal: the factor is upper triangular, but must be lower triangular".to_string(),
         ));
     }
     FactorTiles::new(factor).pivots(world)
