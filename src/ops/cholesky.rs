@@ -86,7 +86,7 @@ pub(crate) struct ScaledInverseNorm {
     pub solve_bits: u32,
 }
 
-/// `A = L L^T`; see [`cholesky_with`].
+/// Factors `A = L L^T`; see [`cholesky_with`].
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Symmetric, SymmetricMatrix};

@@ -19,9 +19,9 @@ use std::time::Instant;
 /// Numbers of positive and negative eigenvalues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Inertia {
-    /// Positive ones.
+    /// Number of positive eigenvalues.
     pub positive: usize,
-    /// Negative ones.
+    /// Number of negative eigenvalues.
     pub negative: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct LdltOptions {
 
 setters! { new LdltOptions { accuracy: Accuracy } }
 
-/// `A = L D L^T`; see [`ldlt_with`].
+/// Factors `A = L D L^T`; see [`ldlt_with`].
 ///
 /// ```
 /// use sunzi::{Context, Inertia, Matrix};

@@ -52,7 +52,7 @@ pub enum Singularity {
     ProbablySingular {
         /// The largest rank modulo one of the primes, a lower bound of the rank of the matrix.
         rank_at_least: usize,
-        /// How many primes.
+        /// Number of these primes.
         primes: usize,
     },
     /// Not tested: the matrix has more than 300 rows.

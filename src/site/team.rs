@@ -356,8 +356,8 @@ impl Team {
     }
 
     /// Releases all windows that earlier calls have kept, [`Team::window_bytes`] of this node, as calls under a memory
-    /// limit do automatically. Calls without a team cannot release them:
-    /// [`crate::distributed::DistMatrix::redistribute`], and factors of doubles in memory. Collective.
+    /// limit do automatically. Calls without a team, such as [`crate::distributed::DistMatrix::redistribute`] and
+    /// factorisations of doubles in memory, cannot release them. Collective.
     ///
     /// Cost: one agreement of all ranks; the next call opens its windows anew, and the system clears their pages at
     /// some gigabytes per second. Source: docs/decisions/083-finished-tiles-in-a-window.md.

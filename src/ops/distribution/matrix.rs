@@ -107,7 +107,7 @@ impl DistMatrix {
         Ok(self)
     }
 
-    /// The rank whose part this is.
+    /// The rank to which this part belongs.
     pub fn rank(&self) -> usize {
         self.rank
     }

@@ -135,7 +135,8 @@ impl DistMatrix {
         }
     }
 
-    /// The matrix, in tiles, of which each rank passes its part `local` in the distribution `distribution`. Collective.
+    /// Converts a matrix in the distribution `distribution`, of which each rank passes its part `local`, to tiles.
+    /// Collective.
     ///
     /// If the map has a triangle, only that triangle is read, and the result is a triangle: see
     /// [`DistMatrix::into_symmetric`]. The result has the largest precision of all ranks' parts. If several ranks have

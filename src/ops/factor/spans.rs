@@ -48,9 +48,9 @@ pub struct TaskTimes {
     pub load: f64,
     /// Updates of tiles: all cubic work except within tile columns.
     pub update: f64,
-    /// Diagonal tiles.
+    /// Factorisations of diagonal tiles.
     pub potrf: f64,
-    /// Tiles below them.
+    /// Triangular solves for tiles below the diagonal.
     pub trsm: f64,
     /// Rounding and storing the factor (wall-clock).
     pub store: f64,

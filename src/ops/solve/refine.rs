@@ -173,7 +173,8 @@ impl RefineShape {
 /// `precision_bits` bits: the factorisation, then alternately a solve at the factor's precision and a residual.
 ///
 /// Nothing is computed, except that the kernel's tables are made and kept in the context. The assumption on pivots is
-/// that of [`crate::plans::plan_trsm`]. Without a limit a call with many right-hand sides may need a third less.
+/// that of [`crate::plans::plan_trsm`]. Without a memory limit, a call with many right-hand sides may need a third less
+/// memory than planned.
 ///
 /// ```
 /// use sunzi::{Context, RefineOptions, plans};

@@ -38,7 +38,7 @@ impl<'a> OperandFile<'a> {
         OperandFile { path, op: Op::NoTranspose }
     }
 
-    /// `op` of it.
+    /// The same operand with `op` applied to its matrix.
     #[must_use]
     pub fn op(self, op: Op) -> OperandFile<'a> {
         OperandFile { op, ..self }
@@ -92,7 +92,7 @@ pub struct OutOfCoreProductReport {
     pub primes: usize,
     /// Worker threads of all ranks together.
     pub threads: usize,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
     /// Bands, chunks, memory and bytes as planned, of one rank.
     pub plan: OutOfCoreProductPlan,
@@ -146,7 +146,7 @@ pub struct OutOfCoreProductReport {
 /// [`crate::Error::StorageMismatch`] for the directory of another product, [`crate::Error::StorageInUse`] if another
 /// run uses it; [`crate::Error::DiskFull`], [`crate::Error::Io`]: finished tiles are kept, and the next call continues
 /// from them; [`crate::Error::InvalidArgument`] for a context with Freivalds' test, which would have to read the
-/// operands once more.
+/// operands a second time.
 pub fn syrk(
     ctx: &Context,
     p: OperandFile<'_>,

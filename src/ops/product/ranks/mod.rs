@@ -106,7 +106,7 @@ impl std::fmt::Debug for PlanHook<'_> {
 pub struct DistOutcome {
     /// The tiles of this rank.
     pub result: DistMatrix,
-    /// How it was computed; the same on all ranks.
+    /// The report of the call; the same on all ranks.
     pub report: Report,
     /// The phases of this rank, in nanoseconds since all ranks began.
     pub spans: Vec<RankSpan>,

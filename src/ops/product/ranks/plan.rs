@@ -285,11 +285,11 @@ fn describe_team(request: &ClusterRequest<'_>) -> TeamPlan {
 /// A cluster for a plan: `nodes` nodes of `ranks_per_node` ranks with `threads` threads each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterShape {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Ranks of each node.
+    /// Number of ranks of each node.
     pub ranks_per_node: usize,
-    /// Worker threads of each rank.
+    /// Number of worker threads of each rank.
     pub threads: usize,
 }
 
@@ -428,7 +428,7 @@ struct Cluster<'a> {
     layout: &'a NodeLayout,
     /// The rank whose node's bytes are reported.
     own_rank: usize,
-    /// Worker threads of each rank.
+    /// Number of worker threads of each rank.
     threads: usize,
 }
 

@@ -90,7 +90,7 @@ pub struct OutOfCoreSolveReport {
     pub kernel: &'static str,
     /// Worker threads of all ranks together.
     pub threads: usize,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
     /// The largest number of right-hand sides that are solved together: the triangle is read once for each band of this
     /// width and each substitution, and again for columns that are solved with more bits.

@@ -155,7 +155,7 @@ impl LocalSolution {
         self.part.precision_bits()
     }
 
-    /// Bytes of this rank's part, and of the memory kept with it until it is released.
+    /// Bytes of this rank's part, and of the memory that is kept with the part until it is released.
     pub fn bytes(&self) -> u64 {
         self.part.bytes() + self.spare.as_ref().map_or(0, Matrix::bytes)
     }
@@ -170,7 +170,7 @@ impl LocalSolution {
     /// `local` after an error is arbitrary. Memory: messages of 1 to 8 MiB to and from this rank.
     ///
     /// # Errors
-    /// As [`DistMatrix::fill_local`]; [`Error::InvalidArgument`] for other ranks than those of the solve.
+    /// As [`DistMatrix::fill_local`]; [`Error::InvalidArgument`] if `group` does not have the ranks of the solve.
     pub fn fill_local(
         &self,
         group: &dyn Transport,
