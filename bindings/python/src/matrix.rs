@@ -28,7 +28,7 @@ use sunzi::Head;
 
 #[pymethods]
 impl Matrix {
-    /// The value None, with which NumPy leaves operators to this class.
+    /// None, which makes NumPy leave operators to this class.
     #[classattr]
     #[pyo3(name = "__array_ufunc__")]
     fn array_ufunc(py: Python<'_>) -> Py<PyAny> {
@@ -98,7 +98,7 @@ impl Matrix {
         self.kind.name()
     }
 
-    /// Bytes of the numbers; a view counts the whole matrix that it is a part of.
+    /// Bytes of the numbers; for a view, of the whole matrix that it is a part of.
     #[getter]
     fn nbytes(&self) -> u64 {
         self.view().bytes()
@@ -519,7 +519,7 @@ impl Matrix {
         }
     }
 
-    /// A table for notebooks, of what `repr` shows.
+    /// A table for notebooks, with the entries that `repr` shows.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         text::table(py, &self.view(), self.kind.name())
     }
