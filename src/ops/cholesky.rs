@@ -388,7 +388,7 @@ impl Cholesky {
     pub fn from_factor(mut factor: Matrix) -> Result<Cholesky> {
         let (rows, cols) = (factor.rows(), factor.cols());
         if rows != cols {
-            return Err(Error::shape_mismatch("a square factor", (rows, cols), (cols, rows)));
+            return Err(Error::NotSquare { operation: "a Cholesky factor", rows, cols });
         }
         match (0..rows).find(|&i| factor.get(i, i).head.is_zero()) {
             Some(index) => Err(Error::Singular { index }),

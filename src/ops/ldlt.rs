@@ -94,7 +94,7 @@ pub fn ldlt_with<'a>(
     options: &LdltOptions,
 ) -> Result<Outcome<Ldlt, SolveReport>> {
     let start = Instant::now();
-    let a = a.into().lower_view("ldlt of a square matrix")?;
+    let a = a.into().lower_view("ldlt")?;
     let LdltFactors { lower, pivots, mut report } = solve::ldlt::factor(ctx, a, precision_bits, options.accuracy)?;
     let growth = growth(&a, &lower, &pivots);
     report.seconds = start.elapsed().as_secs_f64();

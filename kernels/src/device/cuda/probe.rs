@@ -52,9 +52,8 @@ impl Installation {
     pub fn device(&self, index: usize) -> Result<CUdevice> {
         let count = self.count;
         let number = c_int::try_from(index).ok().filter(|_| index < count);
-        let number = number.ok_or_else(|| {
-            Error::NoDevice(format!("CUDA device {index}, counted from 0, does not exist: this machine has {count}"))
-        })?;
+        let number =
+            number.ok_or_else(|| Error::NoDevice(format!("this machine has {count} CUDA devices, counted from 0")))?;
         let mut device = 0;
         // SAFETY: the place is for one handle.
         ask(self.driver, unsafe { (self.driver.device_get)(&mut device, number) }, "identify a GPU")?;
