@@ -89,8 +89,8 @@
 //!
 //! # Debug builds
 //!
-//! Without optimisation the verbs run about a hundred times slower. To optimise them in the debug builds of a crate that
-//! depends on this one, add these lines to its `Cargo.toml`:
+//! Without optimisation the verbs run about a hundred times slower. To optimise them in the debug builds of a crate
+//! that depends on this one, add these lines to its `Cargo.toml`:
 //!
 //! ```toml
 //! [profile.dev.package."*"]

@@ -183,8 +183,8 @@ impl Matrix {
         row + col * self.rows
     }
 
-    /// The element at `(row, col)`, borrowed; [`Matrix::float`] returns it as an MPFR number. Panics if the place is outside
-    /// the matrix.
+    /// The element at `(row, col)`, borrowed; [`Matrix::float`] returns it as an MPFR number. Panics if the place is
+    /// outside the matrix.
     ///
     /// There is no `matrix[(row, col)]`: indexing would have to return a reference to a number, but head and limbs are
     /// stored separately.
@@ -195,8 +195,8 @@ impl Matrix {
         FloatRef { head: Head(heads[index]), limbs: &all_limbs[index * limbs..][..limbs] }
     }
 
-    /// Writes an element: its head, and its limbs in the form described in `math::float`. If the place is outside the
-    /// matrix.
+    /// Writes an element: its head, and its limbs in the form described in `math::float`. Panics if the place is
+    /// outside the matrix.
     pub fn set(&mut self, row: usize, col: usize, value: FloatRef<'_>) {
         let index = self.index(row, col);
         let limbs = self.limbs_per_element();

@@ -275,8 +275,8 @@ def solve(
     digits : int, optional
         Number of correct digits of the result, in the maximum norm of the worst column. The call searches for the
         smallest precision, to within a few bits, at which an estimate or, with `certified`, a proof shows that the
-        result has this number of correct digits. `precision="auto"` requests 30 digits, or as many as the type of the
-        results holds (15 for `float`); `report["precision_bits"]` is the precision that was found.
+        result has this number of correct digits. `precision="auto"` requests 30 digits, or the number that the type of
+        the results holds (15 for `float`); `report["precision_bits"]` is the precision that was found.
     certified : bool
         Prove how many digits are correct and store the number as `report["certified"]`, which about doubles the work.
         It requires `report` or `digits`. The number is 0 if no proof is found.
