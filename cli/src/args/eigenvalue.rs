@@ -13,7 +13,7 @@ use sunzi::eigenvalue::Extreme;
 pub enum Ends {
     /// The smallest and the largest eigenvalue.
     Both,
-    /// The smallest eigenvalue; of negative ones the most negative.
+    /// The smallest eigenvalue; if there are negative eigenvalues, the most negative one.
     Smallest,
     /// The largest eigenvalue.
     Largest,

@@ -343,7 +343,7 @@ fn explain(ctx: &Context, problem: &ClaimedProduct<'_>, bounds: &Bounds, row: us
         _ => Error::verification(ErrorText::counted(|base| {
             let (operation, claim) = (problem.operation, &problem.claim);
             let row = base.one(if claim.transposed { "column" } else { "row" }, row);
-            format!("{operation}: {row}: |r_i| is {ratio:.4e} times its bound {}", claim.row_unit)
+            format!("{operation}: {row}: the residual |r_i| is {ratio:.4e} times its bound {}", claim.row_unit)
         })),
     }
 }
