@@ -73,7 +73,7 @@ pub struct BlockStream {
     reader: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// A block that was read. Its buffer goes back to the stream when it is dropped.
+/// A block that was read. Dropping the block returns its buffer to the stream.
 pub struct StreamedBlock {
     place: FileBlock,
     buffer: IoBuffer,

@@ -150,8 +150,9 @@ pub fn cholesky_with<'a>(
 
 /// [`cholesky_with`] in the memory of a factor that is no longer needed, such as the result of an earlier call.
 ///
-/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. If its order or
-/// precision do not fit, the memory is released. After an error `result` is the factor of the 0 x 0 matrix.
+/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. The memory is released
+/// if the order or the precision of the old factor do not fit. After an error `result` is the factor of the 0 x 0
+/// matrix.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Matrix};
@@ -366,8 +367,8 @@ impl Cholesky {
         self.working_bits
     }
 
-    /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. It is not a
-    /// valid factor before that call.
+    /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. Before that call
+    /// the value is not a valid factor.
     pub fn with_memory(memory: Matrix) -> Cholesky {
         Cholesky::new(memory, Accuracy::default())
     }

@@ -204,7 +204,7 @@ impl Ldlt {
     /// Element growth: the largest entry of `|L| |D| |L^T|` divided by the largest of `|A|`, 53 bits; 1 for an empty
     /// matrix.
     ///
-    /// Its `log2` is the number of bits that are lost because there is no pivoting.
+    /// The logarithm to base 2 of the growth is the number of bits that are lost because there is no pivoting.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

@@ -143,8 +143,9 @@ impl std::fmt::Debug for SymmetricMatrix {
 
 /// A symmetric operand, borrowed.
 ///
-/// It is made from a `&SymmetricMatrix` at no cost; from a plain matrix or view, whose triangles are compared when an
-/// operation reads it; or by [`Symmetric::lower`] and [`Symmetric::upper`], which select the triangle to be read.
+/// A `&SymmetricMatrix` converts to a symmetric operand at no cost, and so does a plain matrix or view, whose triangles
+/// are compared when an operation reads it. [`Symmetric::lower`] and [`Symmetric::upper`] select the triangle to be
+/// read.
 #[derive(Clone, Copy, Debug)]
 pub struct Symmetric<'a> {
     view: MatrixView<'a>,

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 /// A rectangle of a [`Matrix`] for writing: operations store their results there.
 ///
-/// It is column-major and never transposed: the transpose of a product is the product of the transposes in the other
-/// order.
+/// The view is column-major and never transposed: the transpose of a product is the product of the transposes in the
+/// other order.
 ///
 /// ```
 /// # mod sunzi { pub use {rug, sunzi_kernels::{Error, matrix::*}}; }

@@ -85,10 +85,10 @@ pub trait Mailbox: Send {
     /// Number of ranks.
     fn size(&self) -> usize;
 
-    /// Starts sending `header`, and `payload` where there is one; its token comes back in [`Arrival::Sent`].
+    /// Starts sending `header` and, if it is given, `payload`, whose token is returned in [`Arrival::Sent`].
     ///
     /// # Errors
-    /// [`Error::Transport`] where there is no rank `to`, where the header is longer than [`HEADER_WORDS`], or where the
+    /// [`Error::Transport`] if rank `to` does not exist, if the header is longer than [`HEADER_WORDS`], or if the
     /// transport fails.
     fn send(&mut self, to: usize, header: &[u64], payload: Option<(Payload, u64)>) -> Result<()>;
 
@@ -136,7 +136,7 @@ const DRAIN_PAUSE: Duration = Duration::from_millis(1);
 /// Rounds that may fail before ranks give up messages that are still on their way.
 const DRAIN_TRIES: u32 = 20;
 
-/// Receives and discards all messages in transit between the ranks of `group`, which are those of `mailbox`.
+/// Receives and discards all messages in transit between the ranks of `group`, which must be the ranks of `mailbox`.
 /// Collective: each rank calls it when it has no more messages to send, at the end or after a failure.
 ///
 /// When it returns, no message is in transit: all payloads have been returned, whether or not their receivers had

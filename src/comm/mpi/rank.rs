@@ -91,8 +91,8 @@ impl MpiRank {
     /// `handle` is the handle of a live communicator, or of no communicator.
     ///
     /// # Errors
-    /// [`Error::Transport`], as for all methods below; [`Error::InvalidArgument`] if the handle is not that of a
-    /// communicator, or is that of an intercommunicator.
+    /// [`Error::Transport`], as for all methods below; [`Error::InvalidArgument`] if the handle belongs to no
+    /// communicator or to an intercommunicator.
     pub unsafe fn from_fortran(handle: sys::RSMPI_Fint) -> Result<MpiRank> {
         let gate = Gate::enter()?;
         match gate.call(|| result::from_fortran(handle)) {

@@ -11,8 +11,9 @@ use crate::tile::{LARGEST_BLOCK, RankGrid, TileId, TileMap};
 
 /// One rank's part of a matrix in tiles, distributed 2D block-cyclically over the ranks of a team.
 ///
-/// Of a triangle only the tiles that contain entries of it are stored. Entries outside the triangle are 0, as in a
-/// factor, or the mirror image of the entries inside, as in the result of a SYRK: [`DistMatrix::is_symmetric`].
+/// If only a triangle is stored, only the tiles that contain entries of the triangle exist. Entries outside the
+/// triangle are 0, as in a factor, or the mirror image of the entries inside, as in the result of a SYRK:
+/// [`DistMatrix::is_symmetric`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistMatrix {
     map: TileMap,
@@ -88,8 +89,8 @@ impl DistMatrix {
     ///
     /// # Errors
     /// On every rank: [`Error::InvalidArgument`] if the map has no triangle, [`Error::ShapeMismatch`] if it is not
-    /// square. Only on this rank, since no message is sent: [`Error::InvalidArgument`] if one of its tiles was replaced
-    /// by another tile ([`DistMatrix::tiles_mut`]).
+    /// square. Since no message is sent, [`Error::InvalidArgument`] for a tile that was replaced by another one
+    /// ([`DistMatrix::tiles_mut`]) is returned only on the rank of that tile.
     pub fn into_symmetric(mut self) -> Result<DistMatrix> {
         let (rows, cols) = (self.map.rows, self.map.cols);
         if rows != cols {

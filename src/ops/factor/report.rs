@@ -135,7 +135,7 @@ pub struct RankSummary {
     pub termination_messages: u64,
     /// Requests that it forwarded to another rank.
     pub forwards: u64,
-    /// The largest number of times that it sent one of its own tiles.
+    /// The largest number of times that the rank sent one of its own tiles.
     pub most_sends: u64,
     /// Longest chain of transfers from the owner of a tile to this rank.
     pub depth: u64,

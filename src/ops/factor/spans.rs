@@ -30,7 +30,8 @@ pub struct Span {
     pub worker: usize,
     /// The kind of task.
     pub kind: TaskKind,
-    /// Tile row; loads and updates process a strip of a tile column at once, and the row is that of its first tile.
+    /// Tile row; loads and updates process a strip of a tile column at once, and have the row of the first tile of the
+    /// strip.
     pub row: usize,
     /// Tile column.
     pub col: usize,

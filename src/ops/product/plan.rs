@@ -70,8 +70,8 @@ pub struct Plan {
     pub jobs_per_worker: Vec<usize>,
     /// Largest load of a worker divided by the mean load, in blocks.
     pub load_max_over_mean: f64,
-    /// The division of the product between ranks; `None` in one process. The bytes above are then the largest over the
-    /// nodes, and the threads are those of all ranks.
+    /// The division of the product between ranks; `None` in one process. In that case the bytes above are the largest
+    /// over the nodes, and `threads` counts the threads of all ranks.
     #[serde(flatten)]
     pub team: Option<TeamPlan>,
     /// The memory that each device will use; empty on the CPU. The bytes above are then those of the host.

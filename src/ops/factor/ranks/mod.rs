@@ -138,9 +138,9 @@ pub fn cholesky_with(
 /// [`cholesky_with`] into `result`; its memory is reused if it is such a factor, for example from an earlier call.
 /// Collective.
 ///
-/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. If its tiles or its
-/// precision do not fit, or if the context has a memory limit, its memory is released before the matrix is read. After
-/// an error `result` has no entries.
+/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. If the tiles or the
+/// precision of `result` do not fit, or if the context has a memory limit, the memory of `result` is released before
+/// the matrix is read. After an error `result` has no entries.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -327,10 +327,10 @@ pub fn cholesky_tiles(
 /// The plan of [`cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`: the bytes that this
 /// rank needs, including the factor and, for a whole matrix, the check of its symmetry. Collective.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
-/// of the node, as for the factorisation. Entries of many sizes need more bits for entrywise accuracy; if their number
-/// is known, pass it as [`DistCholeskyOptions::range_bits`]. [`cholesky_into`] holds the old factor from the start;
-/// including it, the call may exceed the plan by the bytes of tiles in transit.
+/// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context applies
+/// to the whole node, as for the factorisation. Entries of many sizes need more bits for entrywise accuracy; if their
+/// number is known, pass it as [`DistCholeskyOptions::range_bits`]. [`cholesky_into`] holds the old factor from the
+/// start; including it, the call may exceed the plan by the bytes of tiles in transit.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

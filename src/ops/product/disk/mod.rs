@@ -120,12 +120,12 @@ pub struct OutOfCoreProductReport {
 /// `Q := P^T P`, or `P P^T` with [`Op::Transpose`], from the binary file of `P` to a binary file of the lower triangle
 /// of `Q`; finished tiles are kept in a storage directory.
 ///
-/// Shapes, accuracy and bits: those of [`crate::syrk_with`] with [`crate::Accuracy::Norm`]. The file is that of
-/// [`crate::io::write`] of its result, byte for byte, for any memory limit and number of threads, and after any number
-/// of interruptions. Memory: as planned, at most the context's limit; without a limit, the memory of the machine. A
-/// directory belongs to one matrix, operation, precision and tile size; it contains about the bytes of the result, and
-/// is not removed. Cost: that of [`crate::syrk_with`], one conversion of each band for each pair of bands that contains
-/// it, and the transfers that the plan counts. Source: docs/OUT_OF_CORE.md.
+/// Shapes, accuracy and bits: those of [`crate::syrk_with`] with [`crate::Accuracy::Norm`]. The file is byte for byte
+/// the one that [`crate::io::write`] writes for the result of that function, for any memory limit and number of
+/// threads, and after any number of interruptions. Memory: as planned, at most the context's limit; without a limit,
+/// the memory of the machine. A directory belongs to one matrix, operation, precision and tile size; it contains about
+/// the bytes of the result, and is not removed. Cost: that of [`crate::syrk_with`], one conversion of each band for
+/// each pair of bands that contains it, and the transfers that the plan counts. Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};

@@ -112,7 +112,7 @@ impl Say for RightSides<'_> {
 /// A solution in the distribution in which it was computed: the result of [`crate::distributed::solve_local`] and
 /// [`crate::distributed::trsm_local`].
 ///
-/// It stays on the ranks in whole columns, or on every rank if there are few columns, until
+/// The solution stays on the ranks in whole columns, or on every rank if there are few columns, until
 /// [`LocalSolution::fill_local`] copies it to the caller's memory.
 #[derive(Debug)]
 pub struct LocalSolution {

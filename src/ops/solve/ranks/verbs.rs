@@ -111,8 +111,8 @@ pub fn solve(
 /// ```
 ///
 /// # Errors
-/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] if it occurred on one rank; a memory limit is that
-/// of a node; rows and columns in errors are those of `B`. [`Error::Singular`] for a zero on the diagonal;
+/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] if it occurred on one rank; a memory limit applies
+/// to a whole node; rows and columns in errors refer to `B`. [`Error::Singular`] for a zero on the diagonal;
 /// [`Error::InvalidArgument`] for an upper triangle and if ranks differ in shapes, tiles or precision;
 /// [`Error::Transport`].
 pub fn solve_with(
@@ -129,7 +129,8 @@ pub fn solve_with(
 }
 
 /// [`solve_with`] into `result`; its memory is reused if it is a whole matrix distributed like `b` with
-/// `precision_bits` bits, and otherwise it is allocated anew. Its entries are arbitrary after an error. Collective.
+/// `precision_bits` bits, and otherwise it is allocated anew. The entries of `result` are arbitrary after an error.
+/// Collective.
 ///
 /// Without a memory limit a context also keeps a rank's columns of the right-hand sides and of the solution, so that
 /// repeated calls allocate no fresh memory.
