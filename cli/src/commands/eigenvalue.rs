@@ -118,7 +118,7 @@ fn read(session: &Session, config: &Eigenvalue, reader: &Reader<'_>) -> Result<S
     let rounded = rounded_bits.into_iter().chain(reader.rounded_bits()).min().filter(|_| factor.is_some());
     if let Some(bits) = rounded {
         session.note(&format!(
-            "the intervals are those of the matrices as they were read, with decimals rounded to {bits} bits"
+            "the intervals are valid for the matrices as they were read, with decimals rounded to {bits} bits"
         ));
     }
     Ok(SpectralInputs { a, factor, rounded_bits, as_read: rounded.is_some() })
