@@ -99,7 +99,7 @@ impl<'a> Request<'a> {
         let time = expected_seconds.map(|seconds| {
             let threads = counted(engine.thread_count(), "thread");
             let seconds = format_seconds(seconds);
-            format!("time            about {seconds} on {threads} (from rates measured now, without files)")
+            format!("time            about {seconds} on {threads} (from measured rates, without files)")
         });
         let lines = limit.into_iter().chain(describe(&plan, self)).chain(self.beyond(machine_bytes)).chain(time);
         let lines = lines.collect::<Vec<_>>();
