@@ -77,7 +77,7 @@ def test_what_was_taken_keeps_its_numbers() -> None:
 def test_assignments_that_are_refused() -> None:
     a = square()
     for taken in (a[0], a[:, 0], a.T, a[:], a[1:, 1:]):
-        with pytest.raises(ValueError, match="assign to that one"):
+        with pytest.raises(ValueError, match="assign to the other one"):
             taken[0] = 1
     with pytest.raises(ValueError, match="1 x 2 matrix is assigned to 1 x 3 entries"):
         a[0] = [1, 2]

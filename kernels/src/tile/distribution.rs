@@ -402,6 +402,6 @@ mod tests {
             let error = wrong.check(6).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
-        assert!(good.check(5).unwrap_err().to_string().contains("2 x 3 ranks for 5"));
+        assert!(good.check(5).unwrap_err().to_string().contains("2 x 3 ranks does not fit 5 ranks"));
     }
 }
