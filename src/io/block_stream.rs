@@ -39,7 +39,7 @@ pub struct BlockStreamOptions {
 /// Statistics of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlockStreamStatistics {
-    /// Bytes read, by all streams that add to its counter.
+    /// Bytes read by all streams that share the counter.
     pub read_bytes: u64,
     /// Seconds during which the thread was reading.
     pub read_seconds: f64,

@@ -355,8 +355,8 @@ impl Team {
         }
     }
 
-    /// Releases all windows that earlier calls have kept, [`Team::window_bytes`] of this node, as calls under a memory
-    /// limit do automatically. Calls without a team, such as [`crate::distributed::DistMatrix::redistribute`] and
+    /// Releases all windows that earlier calls have kept ([`Team::window_bytes`] on this node); calls under a memory
+    /// limit do so automatically. Calls without a team, such as [`crate::distributed::DistMatrix::redistribute`] and
     /// factorisations of doubles in memory, cannot release them. Collective.
     ///
     /// Cost: one agreement of all ranks; the next call opens its windows anew, and the system clears their pages at

@@ -18,7 +18,7 @@ pub enum Level {
     /// AVX2 with FMA and BMI2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// AVX2 with AVX-VNNI: VNNI on 256 bits, which also processors without AVX-512 have.
+    /// AVX2 with AVX-VNNI (VNNI on vectors of 256 bits), which some processors without AVX-512 have.
     #[cfg(target_arch = "x86_64")]
     AvxVnni,
     /// AVX-512 F, BW, DQ, VL and CD.

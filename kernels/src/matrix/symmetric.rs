@@ -15,8 +15,8 @@ const BLOCK: usize = 16;
 
 /// A symmetric matrix: entry `(i, j)` equals entry `(j, i)` for all i and j.
 ///
-/// Both triangles are stored, so it can be used like a [`Matrix`] in products, views, transposes and files. It cannot
-/// be changed; [`SymmetricMatrix::into_matrix`] converts it to a matrix that can.
+/// Both triangles are stored, so it can be used like a [`Matrix`] in products, views, transposes and files. A symmetric
+/// matrix cannot be changed; [`SymmetricMatrix::into_matrix`] converts it to a [`Matrix`], which can.
 ///
 /// ```
 /// # mod sunzi { pub use {rug, sunzi_kernels::{Error, matrix::*}}; }

@@ -106,7 +106,7 @@ pub trait Mailbox: Send {
     /// [`Error::Transport`], also where a payload has another length than its header announced.
     fn poll(&mut self) -> Result<Option<Arrival>>;
 
-    /// Waits until something may have happened, the waker was called, or `most` has passed.
+    /// Waits until an event may have occurred, the waker is called, or `most` has passed.
     fn pause(&mut self, most: Duration);
 
     /// Sets whether this rank has work for a while without new arrivals: a transport that must poll for messages then
