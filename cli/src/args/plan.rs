@@ -73,11 +73,12 @@ pub enum PlanOperation {
 /// The accuracy of entries, and the bits that it needs.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct PlanPromise {
-    /// Error bound of each entry: relative to its own terms (entrywise, componentwise) or to norms (norm).
+    /// Error bound of each entry: a small multiple of 2^-B times the sum of the absolute values of its terms
+    /// (entrywise, also called componentwise), or times a product of norms of rows and columns (norm).
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
-    /// Extra bits for the range of exponents with --accuracy entrywise, as stated in reports [default: the number for
-    /// entries of equal size; for factors, the number for a Gram matrix].
+    /// Extra bits for the range of exponents with --accuracy entrywise; the report of an earlier run states how many it
+    /// needed [default: enough for entries of equal magnitude or, in a factorisation, for a Gram matrix].
     #[arg(long, value_name = "G")]
     pub range_bits: Option<u32>,
 }
@@ -85,7 +86,7 @@ pub struct PlanPromise {
 /// Options for the estimate of time.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct PlanTime {
-    /// Do not estimate the time; the estimate times small runs that take less than a second in total.
+    /// Do not estimate the time, which needs small test runs of less than a second in total.
     #[arg(long)]
     pub no_time: bool,
 }
@@ -94,7 +95,7 @@ impl PlanPromise {
     fn check(&self) -> Result<()> {
         match (self.range_bits, self.accuracy) {
             (Some(bits), Accuracy::Norm) => {
-                Err(Error::InvalidArgument(format!("--range-bits {bits} needs --accuracy entrywise")))
+                Err(Error::InvalidArgument(format!("--range-bits {bits} requires --accuracy entrywise")))
             }
             _ => Ok(()),
         }
@@ -104,10 +105,10 @@ impl PlanPromise {
 /// `sunzi plan syrk`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanSyrk {
-    /// Rows of the operands (K), over which the product sums.
+    /// Number of rows of the operands (K); each entry of the product is a sum of K terms.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
-    /// Columns (N).
+    /// Number of columns of P (N).
     #[arg(long, value_name = "N", value_parser = size)]
     pub cols: usize,
     /// Bits of every significand.
@@ -116,10 +117,11 @@ pub struct PlanSyrk {
     /// Include the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,
-    /// Nodes of the cluster; --memory is then the limit of each node [default: 1 with --ranks-per-node].
+    /// Number of nodes of a cluster, each of which has the limit of --memory [default: 1 with --ranks-per-node].
     #[arg(long, value_name = "N", value_parser = positive, help_heading = "On a cluster")]
     pub nodes: Option<usize>,
-    /// Ranks on each node; --threads is then the number for each rank [default: 1 rank with --nodes; 1 thread].
+    /// Number of ranks on each node of a cluster, each of which has --threads threads, by default 1 [default: 1 with
+    /// --nodes].
     #[arg(long, value_name = "R", value_parser = positive, help_heading = "On a cluster")]
     pub ranks_per_node: Option<usize>,
     #[command(flatten)]
@@ -133,13 +135,13 @@ pub struct PlanSyrk {
 /// `sunzi plan gemm`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanGemm {
-    /// Rows of the operands (K), over which the product sums.
+    /// Number of rows of the operands (K); each entry of the product is a sum of K terms.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
-    /// Columns of the result (N).
+    /// Number of columns of the result (N).
     #[arg(long, value_name = "N", value_parser = size)]
     pub cols: usize,
-    /// Rows of the result [default: as --cols].
+    /// Number of rows of the result (M) [default: as --cols].
     #[arg(long, value_name = "M", value_parser = size)]
     pub result_rows: Option<usize>,
     /// Bits of every significand.
@@ -159,13 +161,13 @@ pub struct PlanGemm {
 /// `sunzi plan cholesky` and `sunzi plan inverse`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanCholesky {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
-    /// Rows of a tile [default: chosen by size and precision].
+    /// Number of rows of a tile [default: chosen by size and precision].
     #[arg(long, value_name = "NB", value_parser = positive)]
     pub tile: Option<usize>,
     #[command(flatten)]
@@ -179,10 +181,10 @@ pub struct PlanCholesky {
 /// `sunzi plan eigenvalue`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanEigenvalue {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
-    /// Bits of the eigenvalue that its interval determines, and of the matrix.
+    /// Bits to which the interval determines the eigenvalue; the matrix has entries of the same precision.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
     #[command(flatten)]
@@ -202,7 +204,7 @@ pub struct PlanSystem {
 /// `sunzi plan trsm`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanSolve {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
     /// Number of right-hand sides.
@@ -239,7 +241,8 @@ impl Plan {
             PlanOperation::Eigenvalue(args) => check_reach(args.precision, args.engine.kernel),
             PlanOperation::Trsm(args) => match args.promise.range_bits {
                 Some(bits) => Err(Error::InvalidArgument(format!(
-                    "--range-bits {bits}: a triangular solve needs no bits for the range of exponents"
+                    "--range-bits {bits} cannot be used with trsm: a triangular solve needs no bits for the range of \
+                     exponents"
                 ))),
                 None => Ok(()),
             },

@@ -364,8 +364,8 @@ fn sum_of_logarithms(factor: &Matrix, bits: u32) -> (Float, Float) {
 fn not_regular(a: &BallMatrix, relative: &Matrix) -> Error {
     let (order, widest) = (a.rows(), largest_row_sum(relative));
     Error::InvalidArgument(format!(
-        "log_det: the {order} x {order} balls may contain a matrix whose determinant is not positive: with the factor \
-         L of the midpoint, the absolute sum of a row of (L L^T)^-1 (A - L L^T) may be {widest:.3}, but the proof \
-         needs a spectral radius below 1"
+        "log_det: the {order} x {order} balls may contain a matrix whose determinant is not positive: for the factor L \
+         of the midpoint, the norm of (L L^T)^-1 (A - L L^T) may be {widest:.3} (largest absolute row sum), but the \
+         proof needs a spectral radius below 1; the radii are too large"
     ))
 }

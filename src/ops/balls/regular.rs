@@ -104,9 +104,9 @@ fn not_regular(a: BallView<'_>, operation: &str, unproven: &Unproven) -> Error {
     let Unproven { ratio } = unproven;
     let order = a.midpoint.rows();
     Error::InvalidArgument(format!(
-        "{operation}: the {order} x {order} balls may contain a singular matrix: with an approximate inverse R of the \
-         midpoint, |I - R A| for a matrix A in the balls scales some vector by {ratio:.3}, but the proof needs a \
-         factor below 1: the radii are too large compared with the least eigenvalue"
+        "{operation}: the {order} x {order} balls may contain a singular matrix: for an approximate inverse R of the \
+         midpoint, the spectral radius of |I - R A| was only bounded by {ratio:.3} for the matrices A in the balls, \
+         but the proof needs a bound below 1; the radii are too large compared with the least eigenvalue"
     ))
 }
 
@@ -245,7 +245,10 @@ impl InverseFactor {
             Ok(regular) => regular,
             Err(unproven) => {
                 let ratio = unproven.ratio;
-                let message = format!("the inverse of a Cholesky factor has a relative error of {ratio:.3e}");
+                let message = format!(
+                    "the computed inverse of the Cholesky factor has a relative error of {ratio:.3e}, but the proof \
+                     needs one below 1"
+                );
                 return Err(Error::InvalidArgument(message));
             }
         };

@@ -141,7 +141,7 @@ pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Durat
 enum FoundPrecision {
     At(u32),
     NotUpTo(u32),
-    /// The error of a factorisation at a precision at which rounding cannot explain it.
+    /// The error of a factorisation at a precision at which rounding cannot explain the pivot.
     Never(Error),
     /// The matrix in the file is singular.
     Singular,

@@ -86,7 +86,7 @@ impl Memories {
     pub fn check(&self, grid: RankGrid, tiles: usize, slots: usize) -> Result<()> {
         let RankGrid { rows, cols } = grid;
         if rows == 0 || cols == 0 {
-            return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks")));
+            return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks is empty")));
         }
         let least = self.least_slots(grid, tiles);
         if grid.useful_slots(tiles, slots) < least {

@@ -69,7 +69,7 @@ impl SolveCall<'_> {
         world.all_reduce(Reduction::Max, &mut words)?;
         if words[0] != !words[1] {
             return Err(Error::InvalidArgument(format!(
-                "{operation}: ranks differ in shapes, tiles, precision, accuracy or scalar"
+                "{operation}: the ranks pass different shapes, tilings, precisions, accuracies or scalars"
             )));
         }
         if words[2] > 0 {
@@ -80,7 +80,9 @@ impl SolveCall<'_> {
             return Err(Error::shape_mismatch(operation, (map.rows, map.cols), right));
         }
         if factor.is_symmetric() {
-            return Err(Error::InvalidArgument(format!("{operation}: a symmetric matrix is not a triangular factor")));
+            return Err(Error::InvalidArgument(format!(
+                "{operation}: the matrix is symmetric, but must be a triangular factor"
+            )));
         }
         if map.triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument(format!("{operation}: a factor in tiles is lower triangular")));
