@@ -1,6 +1,6 @@
 //! Options of `sdp`: SDPB's names, as a command line of SDPB has them, and those of the engine.
 
-use super::EngineArgs;
+use super::CpuEngineArgs;
 use super::values::precision;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
@@ -80,7 +80,7 @@ pub struct Sdp {
     #[command(flatten)]
     pub choices: ParameterChoices,
     #[command(flatten)]
-    pub engine: EngineArgs,
+    pub engine: CpuEngineArgs,
 }
 
 /// A number of an option.
