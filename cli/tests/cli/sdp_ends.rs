@@ -155,3 +155,40 @@ fn what_is_missing_of_a_certificate_is_explained() {
         }
     }
 }
+
+/// An option that the help lists is one that a run takes.
+#[test]
+fn every_option_of_the_help_is_accepted() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", ROOT);
+    sandbox.write("p", "maxIterations=400\n");
+    sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1");
+    let help = sandbox.run("sdp --help");
+    let values = [
+        ("<B>", "160"),
+        ("<DIR>", "a.dat-s.ck"),
+        ("<FILE.svg>", "run.svg"),
+        ("<FILE>", "p"),
+        ("<LIST>", "x"),
+        ("<N>", "1"),
+        ("<NAME>", "auto"),
+        ("<S>", "60"),
+        ("<SIZE>", "1G"),
+        ("<T>", "1"),
+        ("<X>", "0.5"),
+    ];
+    let mut seen = 0;
+    for line in help.lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
+        let mut words = line.split_whitespace().skip_while(|word| !word.starts_with("--"));
+        let option = words.next().unwrap();
+        if ["--sdpDir", "--outDir", "--help"].contains(&option) {
+            continue;
+        }
+        let named = words.next().filter(|word| word.starts_with('<'));
+        let value = named.map_or("", |named| values.iter().find(|(name, _)| *name == named).unwrap().1);
+        let output = sandbox.output(&format!("sdp -s a.dat-s -o out {option} {value}"));
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{option} {value}: {output:?}");
+        seen += 1;
+    }
+    assert!(seen > 30, "{seen}");
+}
