@@ -48,6 +48,8 @@ mod refusals;
 mod sandbox;
 #[path = "cli/sdp.rs"]
 mod sdp;
+#[path = "cli/sdp_ends.rs"]
+mod sdp_ends;
 #[cfg(unix)]
 #[path = "cli/setup.rs"]
 mod setup;
