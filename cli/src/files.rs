@@ -130,7 +130,8 @@ fn refuse_folder(path: &Path) -> Result<()> {
     if !Location::parse(path).file.is_dir() {
         return Ok(());
     }
-    let message = "a folder, not a file with a matrix (sunzi sdp reads folders that hold a semidefinite program)";
+    let message =
+        "this is a folder, not a file with a matrix (sunzi sdp reads folders that hold a semidefinite program)";
     Err(Error::Format { path: path.to_path_buf(), message: message.into() })
 }
 

@@ -139,9 +139,7 @@ impl Budget {
 /// `None` before any refusal.
 pub fn refused_process_words() -> Option<String> {
     let bytes = REFUSED_PROCESS_BYTES.load(Ordering::Relaxed);
-    (bytes > 0).then(|| {
-        format!("of which {} are for processes: code, libraries and threads", format_bytes(bytes))
-    })
+    (bytes > 0).then(|| format!("of which {} are for processes: code, libraries and threads", format_bytes(bytes)))
 }
 
 /// The memory that the process takes in addition to matrices, from the memory that it occupies before the work begins.

@@ -34,8 +34,9 @@ use crate::site::{Site, Team};
 /// matrix, `uplo` selects the triangle of that matrix. Bits: those of `trsm_with`. The file is the same, byte for byte,
 /// for any memory limit and number of threads, and after any number of interruptions. Entrywise accuracy needs at least
 /// eight right-hand sides of at least 8 rows. Memory: as planned, at most the context's limit; without a limit, bands
-/// of up to 512 right-hand sides. The triangle is read once, its heads twice, then once for each band, and again for
-/// columns that are solved with more bits. Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
+/// of up to 512 right-hand sides. A first pass reads the triangle once and its heads twice; the solve reads the
+/// triangle once for each band, and again for columns that are solved with more bits. Cost: as `trsm_with`. Source:
+/// docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};
@@ -121,7 +122,9 @@ fn trsm_at(
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
     if system.side == Side::Right {
-        return Err(Error::InvalidArgument("trsm out of core: only triangles on the left side are supported".into()));
+        return Err(Error::InvalidArgument(
+            "trsm out of core: the triangle is on the right side, but must be on the left".into(),
+        ));
     }
     system.alpha.map(check_scalar).transpose()?;
     solve_triangle(site, paths, precision_bits, system, options.caching)

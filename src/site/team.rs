@@ -145,7 +145,7 @@ impl Team {
         world.all_gather(&own.map(|number| number as u64), &mut facts)?;
         let facts = facts.chunks_exact(3).map(|of| [of[0], of[1], of[2]]).collect::<Vec<_>>();
         if let Some(other) = facts.iter().position(|of| of[1..] != facts[0][1..]) {
-            let message = format!("ranks 0 and {other} have different settings of nodes or windows");
+            let message = format!("ranks 0 and {other} pass different numbers of ranks per node or kinds of windows");
             return Err(Error::InvalidArgument(message));
         }
         let machine_of = facts.iter().map(|of| of[0] as usize).collect::<Vec<_>>();
@@ -364,9 +364,9 @@ impl Team {
         }
     }
 
-    /// Releases all windows that earlier calls have kept, [`Team::window_bytes`] of this node, as calls under a memory
-    /// limit do automatically. Calls without a team cannot release them:
-    /// [`crate::distributed::DistMatrix::redistribute`], and factors of doubles in memory. Collective.
+    /// Releases all windows that earlier calls have kept ([`Team::window_bytes`] on this node); calls under a memory
+    /// limit do so automatically. Calls without a team, such as [`crate::distributed::DistMatrix::redistribute`] and
+    /// factorisations of doubles in memory, cannot release them. Collective.
     ///
     /// Cost: one agreement of all ranks; the next call opens its windows anew, and the system clears their pages at
     /// some gigabytes per second. Source: docs/decisions/083-finished-tiles-in-a-window.md.

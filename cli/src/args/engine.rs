@@ -90,8 +90,8 @@ pub const GIVE_BITS_OR_DIGITS: &str = "give --precision, or --digits with the nu
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Precision")]
 pub struct Precision {
-    /// Bits of every significand, from 2 to the kernel's maximum, at least 5000 (`sunzi info`) [default: as stated in
-    /// the first input file].
+    /// Bits of every significand, from 2 to the kernel's maximum (at least 5000, shown by `sunzi info`) [default: as
+    /// stated in the first input file].
     #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision)]
     pub bits: Option<u32>,
     /// Bits to which decimal input is rounded [default: the precision].

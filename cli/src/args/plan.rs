@@ -85,11 +85,12 @@ pub enum PlanOperation {
 /// The accuracy of entries, and the bits that it needs.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct PlanPromise {
-    /// Error bound of each entry: relative to its own terms (entrywise, componentwise) or to norms (norm).
+    /// Error bound of each entry: a small multiple of 2^-B times the sum of the absolute values of its terms
+    /// (entrywise, also called componentwise), or times a product of norms of rows and columns (norm).
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
-    /// Extra bits for the range of exponents with --accuracy entrywise, as stated in reports [default: the number for
-    /// entries of equal size; for factors, the number for a Gram matrix].
+    /// Extra bits for the range of exponents with --accuracy entrywise; the report of an earlier run states how many it
+    /// needed [default: enough for entries of equal magnitude or, in a factorisation, for a Gram matrix].
     #[arg(long, value_name = "G")]
     pub range_bits: Option<u32>,
 }
@@ -97,7 +98,7 @@ pub struct PlanPromise {
 /// Options for the estimate of time.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct PlanTime {
-    /// Do not estimate the time; the estimate times small runs that take less than a second in total.
+    /// Do not estimate the time, which needs small test runs of less than a second in total.
     #[arg(long)]
     pub no_time: bool,
 }
@@ -106,7 +107,7 @@ impl PlanPromise {
     fn check(&self) -> Result<()> {
         match (self.range_bits, self.accuracy) {
             (Some(bits), Accuracy::Norm) => {
-                Err(Error::InvalidArgument(format!("--range-bits {bits} needs --accuracy entrywise")))
+                Err(Error::InvalidArgument(format!("--range-bits {bits} requires --accuracy entrywise")))
             }
             _ => Ok(()),
         }
@@ -157,10 +158,10 @@ impl PlanStorage {
 /// `sunzi plan syrk`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanSyrk {
-    /// Rows of the operands (K), over which the product sums.
+    /// Number of rows of the operands (K); each entry of the product is a sum of K terms.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
-    /// Columns (N).
+    /// Number of columns of P (N).
     #[arg(long, value_name = "N", value_parser = size)]
     pub cols: usize,
     /// Bits of every significand.
@@ -182,13 +183,13 @@ pub struct PlanSyrk {
 /// `sunzi plan gemm`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanGemm {
-    /// Rows of the operands (K), over which the product sums.
+    /// Number of rows of the operands (K); each entry of the product is a sum of K terms.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
-    /// Columns of the result (N).
+    /// Number of columns of the result (N).
     #[arg(long, value_name = "N", value_parser = size)]
     pub cols: usize,
-    /// Rows of the result [default: as --cols].
+    /// Number of rows of the result (M) [default: as --cols].
     #[arg(long, value_name = "M", value_parser = size)]
     pub result_rows: Option<usize>,
     /// Bits of every significand.
@@ -225,7 +226,7 @@ pub struct PlanFactor {
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
-    /// Rows of a tile [default: chosen by size and precision].
+    /// Number of rows of a tile [default: chosen by size and precision].
     #[arg(long, value_name = "NB", value_parser = positive)]
     pub tile: Option<usize>,
     #[command(flatten)]
@@ -239,10 +240,10 @@ pub struct PlanFactor {
 /// `sunzi plan eigenvalue`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanEigenvalue {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
-    /// Bits of the eigenvalue that its interval determines, and of the matrix.
+    /// Bits to which the interval determines the eigenvalue; the matrix has entries of the same precision.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
     #[command(flatten)]
@@ -289,7 +290,7 @@ pub struct PlanTrsm {
 /// The sizes of `sunzi plan solve`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanSolve {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
     /// Number of right-hand sides.

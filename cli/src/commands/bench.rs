@@ -94,7 +94,7 @@ pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dy
     };
     match (together, plot) {
         (Some(_), Some(_)) => {
-            Err(Error::InvalidArgument("--plot draws the times of one process: run it without mpirun".into()))
+            Err(Error::InvalidArgument("--plot requires a single process: run the command without mpirun".into()))
         }
         (Some(world), None) => bench::run_on_ranks(session, &options, world),
         (None, Some(picture)) => bench::run_sweep(session, &options, &picture),

@@ -111,7 +111,7 @@ impl<'a> Request<'a> {
         let time = expected_seconds.map(|seconds| {
             let threads = counted(engine.thread_count(), "thread");
             let seconds = format_seconds(seconds);
-            format!("time            about {seconds} on {threads} (from rates measured now, no files)")
+            format!("time            about {seconds} on {threads} (from measured rates, without files)")
         });
         let process = [process(all, self.cluster), least(least_limit_bytes)];
         let lines = limit.into_iter().chain(describe(&plan, self)).chain(process);
@@ -123,9 +123,12 @@ impl<'a> Request<'a> {
 impl Request<'_> {
     /// A warning where the operands exceed the memory that this machine has free.
     fn beyond(&self, machine_bytes: Option<u64>) -> Option<String> {
-        let (free, storage) = (machine_bytes?, "larger matrices need --storage, or a cluster");
+        let (free, storage) = (machine_bytes?, "use --storage or a cluster");
         (self.operand_bytes > free).then(|| {
-            format!("warning         the operands exceed the {} of free memory here: {storage}", format_bytes(free))
+            format!(
+                "warning         the operands exceed the {} of free memory of this machine: {storage}",
+                format_bytes(free)
+            )
         })
     }
 }
@@ -360,7 +363,7 @@ fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
     if plan.factorisation_bytes > 0 {
         lines.push(part("factorisation", plan.factorisation_bytes, "before the solve, including the factor"));
     }
-    lines.push(part("least", plan.least_bytes, "least that suffices"));
+    lines.push(part("least", plan.least_bytes, "least memory that suffices"));
     lines.push(planned(plan.planned_bytes, request));
     lines
 }

@@ -142,12 +142,12 @@ fn the_precision_that_a_refusal_names_works() {
     for bits in [16, 48, 60] {
         let error = sandbox.fail(&format!("cholesky Q.mtx -o L.mtx -p {bits} --accuracy norm"), 3);
         let enough =
-            between(&error, "rounding can explain it: ", " bits of precision give a factor; fewer may suffice");
+            between(&error, "rounding can explain the pivot: ", " bits of precision give a factor; fewer may suffice");
         sandbox.run(&format!("cholesky Q.mtx -o L.mtx -p {enough} --accuracy norm"));
     }
     sandbox.write("M.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n1\n1.0000000000000000000000000001\n1\n");
     let error = sandbox.fail("cholesky M.mtx -o L.mtx -p 24", 3);
-    assert!(error.contains("rounding cannot explain it"), "{error}");
+    assert!(error.contains("rounding cannot explain the pivot"), "{error}");
 }
 
 /// `-log10` of the relative error of a column in the maximum norm.
@@ -342,7 +342,8 @@ fn singular_matrices_are_told_from_ill_conditioned_ones() {
     // Singular as read at few bits alone: the search goes on, and finds the factor.
     sandbox.write("near.csv", "1,1\n1,1.0000000000000000000000000000000000000000000000000001\n");
     let error = sandbox.fail("cholesky near.csv -o L.mtx -p 60", 3);
-    let enough = between(&error, "rounding can explain it: ", " bits of precision give a factor; fewer may suffice");
+    let enough =
+        between(&error, "rounding can explain the pivot: ", " bits of precision give a factor; fewer may suffice");
     let output = sandbox.output(&format!("cholesky near.csv -o L.mtx -p {enough}"));
     assert!(output.code == 0 && !output.stderr.contains("singular"), "{output:?}");
 }
@@ -450,7 +451,7 @@ fn a_sweep_draws_time_and_digits_against_bits_and_rows() {
     for (line, code, needle) in [
         ("solve A.mtx B.mtx --sweep t.svg -o X.mtx", 2, "cannot be used with"),
         ("solve A.mtx B.mtx --sweep t.svg --precision auto", 2, "not --precision auto"),
-        ("solve A.mtx - --sweep t.svg", 2, "a stream only once"),
+        ("solve A.mtx - --sweep t.svg", 2, "a stream can be read only once"),
         ("solve A.mtx B.mtx --sweep none/t.svg", 3, "none/t.svg"),
         ("solve A.mtx B.mtx --sweep B.mtx", 2, "would replace the input B.mtx"),
     ] {

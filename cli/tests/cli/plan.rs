@@ -329,7 +329,7 @@ fn a_plan_says_how_long_it_will_take() {
         let text = sandbox.run(&format!("plan {plan} -p 256 --threads 1 --report p.json"));
         let line = text.lines().find(|line| line.starts_with("time ")).unwrap_or_else(|| panic!("{text}"));
         assert!(
-            line.starts_with("time            about ") && line.contains(" on 1 thread (from rates measured now"),
+            line.starts_with("time            about ") && line.contains(" on 1 thread (from measured rates"),
             "{line}"
         );
         sandbox.run(&format!("{run} --threads 1 --report r.json"));

@@ -25,7 +25,7 @@ pub enum GridOrder {
 /// coordinate owns `i` and whose column coordinate owns `j`. A rank stores its entries in the order of their indices,
 /// as one matrix.
 ///
-/// It is a formula: it has no list that grows with the matrix. Ranks outside the grid have no entries.
+/// A distribution is a formula, without lists that grow with the matrix. Ranks outside the grid have no entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Distribution {
     /// Rows of the matrix.
@@ -34,7 +34,7 @@ pub struct Distribution {
     pub cols: usize,
     /// The grid of ranks.
     pub grid: RankGrid,
-    /// The numbering of the ranks in it.
+    /// The numbering of the ranks in the grid.
     pub order: GridOrder,
     /// The distribution of the rows.
     pub row_axis: Axis,

@@ -29,8 +29,9 @@ pub struct RankPlace {
 impl RankGrid {
     /// A nearly square grid of at most `ranks` ranks, at least as wide as high.
     ///
-    /// It contains all ranks if they form a grid at most four times as wide as high, or are few; else it is the largest
-    /// such grid: 13 ranks as one row would send every tile to all ranks, as 3 x 4 one of them has no tiles.
+    /// The grid contains all ranks if they form a grid at most four times as wide as high, or if there are only a few
+    /// ranks; otherwise it is the largest such grid. For example, 13 ranks form a grid of 3 x 4, in which one rank has
+    /// no tiles, since in one row of 13 every tile would be sent to all ranks.
     pub fn for_ranks(ranks: usize) -> RankGrid {
         let ranks = ranks.max(1);
         let root = (1..=ranks).take_while(|root| root * root <= ranks).last().unwrap_or(1);

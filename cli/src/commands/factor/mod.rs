@@ -242,7 +242,7 @@ pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Tran
 /// Refuses the picture of a factorisation that there is not, or that could not be written.
 fn check_plot(config: &Factoring, path: &Path) -> Result<()> {
     if let Task::Solve { refine_from_bits: Some(_), .. } = config.task {
-        let message = "--plot draws the tasks of a factorisation, which --refine-from does not report";
+        let message = "--plot cannot be used with --refine-from, which does not record the tasks of its factorisation";
         return Err(Error::InvalidArgument(message.into()));
     }
     check_writable(path)
@@ -369,7 +369,7 @@ fn answers(config: &Factoring, computed: &ComputedFactor) -> Vec<String> {
 /// A remark on a factor that is not as accurate as requested.
 fn missed(report: &CholeskyReport) -> Option<String> {
     let missing = report.missing_bits;
-    let text = "accurate relative to norms only: some entries require";
+    let text = "the accuracy is relative to norms only, since some entries require";
     (missing > 0)
         .then(|| format!("{text} {missing} more bits than the {} for the range of exponents", report.range_bits))
 }

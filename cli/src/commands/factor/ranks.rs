@@ -115,8 +115,9 @@ fn admit(session: &Session, config: &Factoring, team: &Team) -> Result<()> {
 fn grid(config: &Factoring, world: &dyn Transport) -> Result<RankGrid> {
     let grid = config.ranks.grid.unwrap_or_else(|| RankGrid::for_ranks(world.size()));
     let (count, ranks) = (grid.size(), world.size());
-    let refusal =
-        || Error::InvalidArgument(format!("--grid {}x{} has {count} ranks: there are {ranks}", grid.rows, grid.cols));
+    let refusal = || {
+        Error::InvalidArgument(format!("--grid {}x{} needs {count} ranks, but there are {ranks}", grid.rows, grid.cols))
+    };
     agree(world, if count <= ranks { Ok(()) } else { Err(refusal()) })?;
     Ok(grid)
 }

@@ -139,7 +139,7 @@ enum FoundPrecision {
         bits: u32,
         in_file: InFile,
     },
-    /// The error of a factorisation at a precision at which rounding cannot explain it.
+    /// The error of a factorisation at a precision at which rounding cannot explain the pivot.
     Never(Error),
     /// The matrix in the file is singular.
     Singular,

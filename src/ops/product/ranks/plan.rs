@@ -285,11 +285,11 @@ fn describe_team(request: &ClusterRequest<'_>) -> TeamPlan {
 /// A cluster for a plan: `nodes` nodes of `ranks_per_node` ranks with `threads` threads each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterShape {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Ranks of each node.
+    /// Number of ranks of each node.
     pub ranks_per_node: usize,
-    /// Worker threads of each rank.
+    /// Number of worker threads of each rank.
     pub threads: usize,
 }
 
@@ -338,8 +338,8 @@ pub fn plan_syrk_cluster(
 }
 
 /// The plan of a distributed [`crate::ops::distributed::syrk`] of a `rows x cols` matrix whose rows are divided evenly
-/// over a cluster; the memory limit of the context is that of a node, and the kernel is that of this machine. Nothing
-/// is computed. A cluster has at most 2^20 ranks, and a node at most 2^16 threads.
+/// over a cluster; the memory limit of the context applies to each node, and the kernel is chosen for this machine.
+/// Nothing is computed. A cluster has at most 2^20 ranks, and a node at most 2^16 threads.
 ///
 /// ```
 /// use sunzi::distributed::{ClusterShape, plan_syrk_cluster_with};
@@ -373,8 +373,8 @@ pub fn plan_syrk_cluster_with(
 }
 
 /// The plan of [`crate::ops::distributed::syrk`] on a team whose ranks have equal shares of the rows of a `rows x cols`
-/// matrix, all with as many threads as the context; the memory limit of the context is that of each node. Nothing is
-/// computed, and no rank waits for another rank.
+/// matrix, all with the number of threads of the context; the memory limit of the context applies to each node. Nothing
+/// is computed, and no rank waits for another rank.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -439,7 +439,7 @@ struct Cluster<'a> {
     layout: &'a NodeLayout,
     /// The rank whose node's bytes are reported.
     own_rank: usize,
-    /// Worker threads of each rank.
+    /// Number of worker threads of each rank.
     threads: usize,
 }
 

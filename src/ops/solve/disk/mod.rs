@@ -98,7 +98,7 @@ pub struct OutOfCoreSolveReport {
     pub kernel: &'static str,
     /// Worker threads of all ranks together.
     pub threads: usize,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
     /// The largest number of right-hand sides that are solved together: the triangle is read once for each band of this
     /// width and each substitution, and again for columns that are solved with more bits.
@@ -215,8 +215,8 @@ impl SystemShape {
             return Ok(method);
         }
         Err(Error::InvalidArgument(format!(
-            "{operation} out of core with entrywise accuracy needs at least 8 right-hand sides of at least 8 rows, but \
-             here are {columns} of {order} rows: choose accuracy by norms, or solve in memory"
+            "{operation} out of core: {columns} right-hand sides of {order} rows are too few for entrywise accuracy, \
+             which needs at least 8 of at least 8 rows: choose accuracy by norms, or solve in memory"
         )))
     }
 }
@@ -548,7 +548,10 @@ fn open_right(path: &Path, operation: &'static str, triangle: &MatrixFile) -> Re
     }
     if right.is_symmetric() {
         let path = path.display();
-        let message = format!("{path}: right-hand sides of a solve out of core must be stored with all entries");
+        let message = format!(
+            "{path}: the right-hand sides are stored as one triangle of a symmetric matrix, but a solve out of core \
+             needs all entries"
+        );
         return Err(Error::InvalidArgument(message));
     }
     Ok(Arc::new(right))

@@ -283,8 +283,8 @@ impl FactorCheck<'_> {
         let Some(place) = beyond else { return Ok(()) };
         let is_other = !extents.iter().any(|extent| extent.is_set_before);
         let (triangle, other) = match self.uplo {
-            Uplo::Lower => ("lower", "; it is upper triangular: name an upper factor (--upper)"),
-            Uplo::Upper => ("upper", "; it is lower triangular: name a lower factor (no --upper)"),
+            Uplo::Lower => ("lower", "; it is upper triangular: check it as an upper factor (with --upper)"),
+            Uplo::Upper => ("upper", "; it is lower triangular: check it as a lower factor (without --upper)"),
         };
         Err(refusal(|base| {
             let (place, other) = (self.name(place, base), if is_other { other } else { "" });
