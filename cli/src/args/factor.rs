@@ -48,7 +48,7 @@ impl Triangle {
 /// A triangle selected on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamedTriangle {
-    /// The selected command.
+    /// The selected triangle.
     pub uplo: Uplo,
     /// Whether the contents of the other triangle are ignored.
     pub ignores_other: bool,

@@ -118,10 +118,11 @@ impl PlanPromise {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "On a cluster")]
 pub struct PlanCluster {
-    /// Nodes of the cluster; --memory is then the limit of each node [default: 1 with --ranks-per-node].
+    /// Number of nodes of a cluster, each of which has the limit of --memory [default: 1 with --ranks-per-node].
     #[arg(long, value_name = "N", value_parser = positive)]
     nodes: Option<usize>,
-    /// Ranks on each node; --threads is then the number for each rank [default: 1 rank with --nodes; 1 thread].
+    /// Number of ranks on each node of a cluster, each of which has --threads threads, by default 1 [default: 1 with
+    /// --nodes].
     #[arg(long, value_name = "R", value_parser = positive)]
     ranks_per_node: Option<usize>,
 }
@@ -220,7 +221,7 @@ pub struct PlanCholesky {
 /// `sunzi plan inverse`, and what `sunzi plan cholesky` shares with it.
 #[derive(Args, Clone, Debug)]
 pub struct PlanFactor {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
     /// Bits of every significand.
@@ -268,7 +269,7 @@ pub struct PlanSystem {
 /// `sunzi plan trsm`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanTrsm {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
     /// Number of right-hand sides.
@@ -277,8 +278,8 @@ pub struct PlanTrsm {
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
-    /// Error bound of each entry of the residual: relative to its own terms (entrywise, componentwise) or to norms
-    /// (norm).
+    /// Error bound of each entry of the residual: a small multiple of 2^-B times the sum of the absolute values of its
+    /// terms (entrywise, also called componentwise), or times a product of norms (norm).
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
     #[command(flatten)]
