@@ -125,9 +125,9 @@ fn errors(launcher: &Launcher, ranks: usize) {
         assert!(!at.join("L.bin").exists() && !at.join("p.svg").exists(), "{}", ended.report());
     };
     for (options, text) in [
-        ("--grid 5x5", "--grid 5x5 has 25 ranks: there are 4"),
+        ("--grid 5x5", "--grid 5x5 needs 25 ranks, but there are 4"),
         ("--grid 2x0", "'2x0' for '--grid <PxQ>': choose 1 or more"),
-        ("--remote-tiles 0", "0 slots for tiles of other ranks"),
+        ("--remote-tiles 0", "0 tiles of other ranks are allowed in the memory of a rank"),
         ("--remote-tiles -1", "--remote-tiles"),
         ("--broadcast nonsense", "invalid value 'nonsense' for '--broadcast <WAY>'"),
         ("--broadcast nonsense --plot @/p.svg", "invalid value 'nonsense' for '--broadcast <WAY>'"),
