@@ -227,7 +227,7 @@ impl SdpRun {
         // The part of this rank goes, where the whole is at hand.
         let solution = &gathered.unwrap_or(own);
         let certified = match self.certification.take().filter(|_| !stopped) {
-            Some(certification) => Some(certification.prove(ctx, problem, &solution.point)?),
+            Some(certification) => Some(certification.prove(ctx, problem, solution, &self.options)?),
             None => None,
         };
         let phase = phase(solution, &self.options);
@@ -310,16 +310,25 @@ fn read(path: &Path, bits: u32, world: &dyn Transport) -> Result<Problem> {
 
 /// Prints where a run begins, or why it does not.
 fn say_first(session: &Session, folder: &Path, required: bool, found: Option<&State>) -> Result<()> {
+    let shown = folder.display();
+    // A folder that was named for the start is no surprise.
+    let afresh = match required {
+        true => String::new(),
+        false => format!("; to start afresh, remove {shown}, or give -c another directory or ''"),
+    };
     match found {
         Some(state) if state.iterations == 0 => {
-            return session.say(&format!("starts from the point of the checkpoint in {}", folder.display()));
+            session.say(&format!("starts from the point of the checkpoint in {shown}, at iteration 1{afresh}"))
         }
-        Some(_) => return session.say(&format!("resumes from the checkpoint in {}", folder.display())),
-        None => {}
-    }
-    match required {
-        true => Err(Error::InvalidArgument(format!("{}: the directory has no checkpoint", folder.display()))),
-        false => Ok(()),
+        Some(state) => {
+            let made = counted(state.iterations as usize, "iteration");
+            session.say(&format!("resumes from the checkpoint in {shown}, after {made}{afresh}"))
+        }
+        None if required => Err(Error::InvalidArgument(format!(
+            "{shown}: there is no checkpoint, neither checkpoint.bin nor SDPB's text files (x_0.txt, ...): correct \
+             the directory that -i names, or leave -i out"
+        ))),
+        None => Ok(()),
     }
 }
 

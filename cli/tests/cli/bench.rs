@@ -186,7 +186,7 @@ fn options_of_doubles_are_checked() {
         ("cholesky --policy fifo", 2, "--policy cannot be used with --element-type big"),
         ("cholesky --element-type double --policy best", 2, "choose one of fifo, lifo"),
         ("cholesky --element-type double --eviction mru", 2, "[possible values: fifo, lru]"),
-        ("cholesky --element-type double --device 99", 2, "no such device"),
+        ("cholesky --element-type double --device 99", 2, "device not available"),
         ("cholesky --element-type double --device gpu", 2, "invalid value 'gpu' for '--device <LIST>': none of"),
         ("cholesky --element-type double --against mpfr", 2, "--against cannot be used with --element-type double"),
         ("cholesky --element-type double --precision 64", 2, "--precision cannot be used with --element-type double"),

@@ -55,7 +55,7 @@ fn what_cannot_be_simulated_is_refused() {
         ("--policy lottery", "unknown policy 'lottery'"),
         ("--eviction all", "[possible values: fifo, lru]"),
         ("--termination never", "[possible values: lists, all_to_all]"),
-        ("--slow 6:2", "--slow: process 6 must be below 6"),
+        ("--slow 6:2", "--slow: process 6 does not exist: there are 6 processes"),
         ("--slow 6", "'6' for '--slow <LIST>': not PROCESS:FACTOR"),
         ("--jitter -1", "'-1' for '--jitter <J>'"),
         ("--workers 0", "'0' for '--workers <W>'"),

@@ -126,8 +126,8 @@ fn errors(launcher: &Launcher, ranks: usize) {
         assert!(!at.join("L.bin").exists() && !at.join("p.svg").exists(), "{}", ended.report());
     };
     let cases = [
-        ("--grid 5x5", "--grid 5x5 has 25 ranks: there are 4"),
-        ("--remote-tiles 0", "0 slots for tiles of other ranks"),
+        ("--grid 5x5", "--grid 5x5 needs 25 ranks, but there are 4"),
+        ("--remote-tiles 0", "0 tiles of other ranks are allowed in the memory of a rank"),
         ("--broadcast nonsense --plot @/p.svg", "invalid value 'nonsense' for '--broadcast <WAY>'"),
         ("--grid 2x2 --condition", "--termination and --remote-tiles require a factor"),
         // Refused where arguments are read, as the third.

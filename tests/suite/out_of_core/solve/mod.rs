@@ -271,7 +271,7 @@ fn what_cannot_be_done_is_refused() {
     let case = Case::new(triangle(40, 300), 7);
     let entrywise = TrsmOptions::new().accuracy(Accuracy::Entrywise);
     let error = case.trsm(&context(1), &entrywise).unwrap_err().to_string();
-    assert!(error.contains("at least 8 right-hand sides") && error.contains("are 7 of 40 rows"), "{error}");
+    assert!(error.contains("7 right-hand sides of 40 rows are too few"), "{error}");
     assert!(!case.path("work").exists());
     let case = Case::new(growing(), 9);
     let error = case.trsm(&context(1), &entrywise).unwrap_err().to_string();
