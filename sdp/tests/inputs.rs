@@ -150,7 +150,7 @@ fn steep(degree: u32) -> PolynomialProgram {
 #[test]
 fn programs_without_poles_are_solved_at_any_degree() -> Result<()> {
     let all = (2..=50).step_by(2).chain([56, 58, 60, 62, 70, 80]);
-    for degree in all.filter(|degree| effort() > 1 || [2, 14, 56, 62].contains(degree)) {
+    for degree in all.filter(|degree| effort() > 1 || [2, 14, 56].contains(degree)) {
         let solution = solve(&steep(degree).problem(300 + 6 * degree)?)?;
         assert_eq!(solution.termination, Termination::PrimalDualOptimal, "degree {degree}");
         let off = (solution.quality.dual_objective + degree - 1u32).abs();

@@ -1,8 +1,6 @@
 //! Bad input: a code, a message with the numbers, the place where there is one, and results as they were.
 
-mod common;
-
-use common::{Array, Ctx, KINDS, Kind, LAYOUTS, number, scalar};
+use crate::common::{Array, Ctx, KINDS, Kind, LAYOUTS, number, scalar};
 use rug::Float;
 use rug::float::Special;
 use std::ffi::CStr;
