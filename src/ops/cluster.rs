@@ -24,41 +24,41 @@ const MOST_PLANNED: usize = 16;
 /// Columns of right-hand sides in a tile.
 const RIGHT_TILE: usize = 64;
 
-/// The memory of a factorisation, or of a factorisation and a solve, on a cluster. Bytes are those of the rank that
-/// needs the most.
+/// The memory of a factorisation, or of a factorisation and a solve, on a cluster. Every number of bytes is that of
+/// the rank that needs the most memory.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ClusterPlan {
     /// `cholesky` or `solve`.
     pub operation: &'static str,
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     pub order: usize,
-    /// Right-hand sides; 0 of a factorisation.
+    /// Number of right-hand sides; 0 for a factorisation.
     pub columns: usize,
     /// Precision of the matrix, the right-hand sides and the result.
     pub precision_bits: u32,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Ranks of all nodes.
+    /// Number of ranks on all nodes.
     pub ranks: usize,
     /// Rows and columns of the grid of ranks.
     pub grid: (usize, usize),
-    /// Rows of a tile of the factor.
+    /// Number of rows of a tile of the factor.
     pub tile_rows: usize,
-    /// Tiles of the matrix and of the right-hand sides.
+    /// Bytes of a rank's tiles of the matrix and of the right-hand sides.
     pub operand_bytes: u64,
-    /// Tiles of the factor, and of the solution.
+    /// Bytes of a rank's tiles of the factor and of the solution.
     pub result_bytes: u64,
-    /// Memory of the factorisation, the factor included.
+    /// Bytes that the factorisation needs, including the factor.
     pub factorisation_bytes: u64,
-    /// Memory of the solve, the factor and the solution included; 0 of a factorisation.
+    /// Bytes that the solve needs, including the factor and the solution; 0 for a factorisation.
     pub solve_bytes: u64,
-    /// The larger of both: the memory of a rank in addition to the operands.
+    /// The larger of `factorisation_bytes` and `solve_bytes`: the memory of a rank in addition to the operands.
     pub planned_bytes: u64,
 }
 
 /// The plan of a distributed [`crate::distributed::cholesky_with`] on a cluster, for a matrix of `order` rows whose
-/// lower triangle lies in tiles over the ranks; see [`plan_solve_cluster`].
+/// lower triangle is distributed over the ranks in tiles. [`plan_solve_cluster`] states what the plan assumes.
 ///
 /// ```
 /// use sunzi::Context;
@@ -87,9 +87,9 @@ pub fn plan_cholesky_cluster(
 /// for `columns` right-hand sides.
 ///
 /// The memory limit of the context is that of a node, for the memory in addition to the operands; the threads of the
-/// context are those of a rank, and its kernel is that of this machine. Nothing is computed, and no rank is started:
-/// the part of each rank is planned as if all ranks were alike, of more than 16 ranks the 16 with the most entries. It
-/// is assumed that nodes can share as much memory as they have.
+/// context are those of a rank, and all ranks use its kernel. The function computes nothing and starts no rank. It
+/// plans the part of each rank; of more than 16 ranks, it plans the 16 with the most entries of the matrix. It assumes
+/// that the ranks of a node can share all memory of the node.
 ///
 /// ```
 /// use sunzi::Context;
@@ -117,8 +117,8 @@ pub fn plan_solve_cluster(
 }
 
 /// The plan of [`crate::out_of_core::cholesky_over_ranks`] on a cluster, or with one rank of
-/// [`crate::out_of_core::cholesky`], for a matrix of `order` rows and `precision_bits` bits: that of the rank that
-/// needs the most memory. See [`plan_solve_cluster`].
+/// [`crate::out_of_core::cholesky`], for a matrix of `order` rows and `precision_bits` bits: the plan of the rank that
+/// needs the most memory. [`crate::distributed::plan_solve_cluster`] states what the plan assumes.
 ///
 /// ```
 /// use sunzi::Context;
@@ -132,7 +132,7 @@ pub fn plan_solve_cluster(
 /// ```
 ///
 /// # Errors
-/// As [`plan_solve_cluster`].
+/// As [`crate::distributed::plan_solve_cluster`].
 pub fn plan_file_cholesky_cluster(
     ctx: &Context,
     cluster: ClusterShape,
@@ -150,7 +150,8 @@ pub fn plan_file_cholesky_cluster(
 }
 
 /// The plan of [`crate::out_of_core::solve_over_ranks`] on a cluster, or with one rank of
-/// [`crate::out_of_core::solve`], for `columns` right-hand sides; see [`plan_file_cholesky_cluster`].
+/// [`crate::out_of_core::solve`], for `columns` right-hand sides: the plan of the rank that needs the most memory.
+/// [`crate::distributed::plan_solve_cluster`] states what the plan assumes.
 ///
 /// ```
 /// use sunzi::Context;
@@ -164,7 +165,7 @@ pub fn plan_file_cholesky_cluster(
 /// ```
 ///
 /// # Errors
-/// As [`plan_solve_cluster`].
+/// As [`crate::distributed::plan_solve_cluster`].
 pub fn plan_file_solve_cluster(
     ctx: &Context,
     cluster: ClusterShape,

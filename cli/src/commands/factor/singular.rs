@@ -152,7 +152,7 @@ fn no_answer(config: &Factoring) -> &'static str {
     match config.task {
         Task::Solve { .. } => "A X = B has no solution, or more than one",
         Task::Inverse => "it has no inverse",
-        Task::Cholesky => "its determinant is 0, and the logarithm of it -infinity",
+        Task::Cholesky => "its determinant is 0, whose logarithm is -infinity",
     }
 }
 

@@ -228,7 +228,7 @@ fn cluster_line(shape: ClusterShape) -> String {
 }
 
 fn planned(bytes: u64) -> String {
-    part("planned", bytes, &format!("({bytes} bytes, the larger of all ranks)"))
+    part("planned", bytes, &format!("({bytes} bytes, the largest of all ranks)"))
 }
 
 fn describe_cluster(plan: &ClusterPlan, shape: ClusterShape) -> Vec<String> {

@@ -41,11 +41,11 @@ const MOST_READS: usize = 32;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCorePlan {
-    /// Rows of a tile.
+    /// Number of rows of a tile.
     pub tile_rows: usize,
     /// Number of tile rows of the matrix.
     pub tiles: usize,
-    /// Tiles that fit in memory.
+    /// Number of tiles that fit in memory.
     pub room_tiles: usize,
     /// Rows and columns of a block, counted in tiles: a block stays in memory while all columns before it are streamed.
     pub block_tiles: (usize, usize),

@@ -127,13 +127,13 @@ pub struct OutOfCoreSolveReport {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCoreSolvePlan {
-    /// The factorisation at the start of the call.
+    /// The plan of the factorisation with which the call starts.
     pub factorisation: OutOfCorePlan,
     /// The largest number of right-hand sides of a rank that are solved together.
     pub band_columns: usize,
-    /// Bytes of memory of the solve.
+    /// Bytes of memory that the solve needs.
     pub solve_bytes: u64,
-    /// Bytes of memory that the call needs: the larger of both.
+    /// Bytes of memory that the call needs: the larger of `solve_bytes` and those of the factorisation.
     pub planned_bytes: u64,
 }
 
