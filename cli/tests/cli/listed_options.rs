@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use sunzi_cli::{check_arguments, options_page};
 
 /// Values by option; others follow from what the page says of the value.
-const VALUES: [(&str, &str); 13] = [
+const VALUES: &[(&str, &str)] = &[
     ("--accumulate-triangle", "lower"),
     ("--against", "mpfr"),
     ("--alpha", "2"),
@@ -22,7 +22,7 @@ const VALUES: [(&str, &str); 13] = [
 ];
 
 /// Command lines that are accepted; a command stands several times where an option needs or excludes others.
-const LINES: [&str; 72] = [
+const LINES: &[&str] = &[
     "info P.bin",
     "gen random --rows 5 --cols 5 --precision 64 -o g.mtx",
     "syrk P.bin -o o.bin",
@@ -54,7 +54,7 @@ const LINES: [&str; 72] = [
     "eigenvalue A.bin --lower",
     "eigenvalue A.bin --device soft",
     "sdp -s a.dat-s",
-    "sdp --precision 128",
+    "sdp --paramFile p",
     "verify syrk P.bin Q.bin",
     "verify gemm A.bin B.bin C.bin",
     "verify cholesky A.bin L.bin",
@@ -70,15 +70,17 @@ const LINES: [&str; 72] = [
     "verify inverse A.bin X.bin --device soft",
     "verify sdp a.dat-s certificate",
     "convert A.bin A.mtx",
-    "convert A.bin",
+    "convert A.bin --output A.mtx",
     "compare A.bin B.bin",
     "plan --rows 9 --cols 9 --precision 64",
     "plan --rows 9 --cols 9 --precision 64 --device soft",
     "plan syrk --rows 9 --cols 9 --precision 64 --device soft",
     "plan gemm --rows 9 --cols 9 --precision 64 --device soft",
+    "plan cholesky --rows 9 --precision 64 --accuracy norm",
     "plan cholesky --rows 9 --precision 64",
     "plan cholesky --rows 9 --precision 64 --device soft",
     "plan trsm --rows 9 --cols 9 --precision 64 --device soft",
+    "plan solve --rows 9 --cols 9 --precision 64 --accuracy norm",
     "plan solve --rows 9 --cols 9 --precision 64",
     "plan solve --rows 9 --cols 9 --precision 64 --device soft",
     "plan inverse --rows 9 --precision 64 --device soft",
@@ -93,8 +95,12 @@ const LINES: [&str; 72] = [
     "bench step",
     "bench kernel",
     "gpu-check --device soft",
-    "simulate cholesky --tiles 6",
-    "simulate cholesky --processes 4",
+    "simulate cholesky --order 9 --processes 4",
+    "simulate cholesky --problem QAP5 --processes 4",
+    "simulate cholesky --tiles 6 --processes 4 --trace t.json",
+    "simulate cholesky --tiles 6 --processes 4",
+    "simulate soak",
+    "demo --device soft",
 ];
 
 /// An option of the page of options, and words that follow it.

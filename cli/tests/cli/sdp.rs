@@ -1,7 +1,7 @@
 //! `sunzi sdp`: files and terminations as a script sees them, bad input, checkpoints across kills and signals.
 
 use super::bad_input::refused;
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, named_minimum};
 use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
@@ -115,6 +115,15 @@ fn a_plan_says_what_a_run_takes() {
     assert_eq!(both["memory"], plan["memory"]);
     let proof = both["certificate_bytes"].as_u64().unwrap();
     assert_eq!(both["planned_bytes"].as_u64(), plan["planned_bytes"].as_u64().map(|bytes| bytes.max(proof)));
+    // The least limit and the part of the process are those of a refusal.
+    for (certify, report) in [("", &plan), ("--certify", &both)] {
+        let least = report["least_limit_bytes"].as_u64().unwrap();
+        let line = format!("sdp -s a.dat-s -o out --precision 200 --threads 1 --noFinalCheckpoint {certify}");
+        let refusal = sandbox.fail(&format!("{line} --memory 1M"), 4);
+        assert_eq!(named_minimum(&refusal), least, "{refusal}");
+        assert!(refusal.contains("of which 32.50 MiB are for processes"), "{refusal}");
+        assert_eq!(report["process_bytes"], (32 << 20) + (512 << 10), "{report}");
+    }
 }
 
 #[test]

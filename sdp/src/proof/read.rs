@@ -376,9 +376,9 @@ mod tests {
     #[test]
     fn bad_files_are_refused_with_their_numbers() {
         let refused = |text: &str| read_text(text).unwrap_err().to_string();
-        assert!(refused("1\n1\n2\n1\n1 1 1 3 1\n").contains("'3' is not a number of 1 to 2"));
+        assert!(refused("1\n1\n2\n1\n1 1 1 3 1\n").contains("'3' is not a whole number from 1 to 2"));
         assert!(refused("1\n1\n-2\n1\n1 1 1 2 1\n").contains("diagonal"));
-        assert!(refused("1\n1\n2\n1\n1 1 1 2 1\n1 1 2 1 1\n").contains("second entry"));
+        assert!(refused("1\n1\n2\n1\n1 1 1 2 1\n1 1 2 1 1\n").contains("its place has an entry already"));
         assert!(refused("1\n1\n2\n1\n1 1 1 2 one\n").contains("'one' is not a number"));
         assert!(refused("2\n1\n2\n1 1\n1 1 1 2 1\n").contains("constraint 2 is 0"));
         assert!(refused("1\n1\n0\n1\n").contains("order '0'"));

@@ -144,7 +144,7 @@ fn triangular_solves_that_ranks_ask_for_differently_are_refused() {
             trsm_with(&ctx(), &team(rank), &zeros()?, &zeros()?, 90, &options)
         });
     }
-    refused("the ranks pass different shapes, tilings, precisions, accuracies or scalars", |rank| {
+    refused("ranks differ in shapes, tiles, precision, accuracy or scalar: all ranks must pass the same", |rank| {
         let zeros = || DistMatrix::zeros(map(24, 24), rank.rank(), 100);
         let accuracy = if rank.rank() == 0 { Accuracy::Norm } else { Accuracy::Entrywise };
         solve_with(&ctx(), &team(rank), &zeros()?, &zeros()?, 90, accuracy)

@@ -44,6 +44,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
     let (mut search, mut best, mut stated) = (PrecisionSearch::new(digits), None::<ComputedFactor>, 0.0);
     // Decimals that were read once more are read to as many bits at once the next time.
     let (mut decimal_bits, mut is_examined) = (0, false);
+    check_digits(digits, search.bits(), config.factor.engine.kernel)?;
     loop {
         let bits = search.bits();
         if check_reach(bits, config.factor.engine.kernel).is_err() {
@@ -79,6 +80,18 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
         }
         Error::verification(format!(
             "no precision tried, up to {too_few} bits, gives {digits} correct digits: about {stated:.0} were reached"
+        ))
+    })
+}
+
+/// Refuses more digits than the largest precision could give, whatever the matrix is.
+///
+/// # Errors
+/// [`Error::InvalidArgument`].
+fn check_digits(digits: u32, first_bits: u32, kernel: Option<&'static str>) -> Result<()> {
+    check_reach(first_bits, kernel).map_err(|_| {
+        Error::InvalidArgument(format!(
+            "{digits} correct digits require at least {first_bits} bits of precision, more than any kernel can use"
         ))
     })
 }
