@@ -12,7 +12,7 @@
 use crate::comm::{Reduction, Transport};
 use crate::context::Progress;
 use crate::error::Result;
-use crate::kernels::max_plus::{DepthRow, EMPTY, PANEL, depth, largest_sums};
+use crate::kernels::max_plus::{self, DepthRow, EMPTY, PANEL, depth, largest_sums};
 use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, range_bits};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{EntryIndex, Uplo};
@@ -494,8 +494,12 @@ fn fill_panel(part: &mut [DepthRow], operand: &OperandRows<'_>, first: usize) {
     let norms = &operand.shifts[first..operand.shifts.len().min(first + PANEL)];
     let places = operand.blocks.iter().flat_map(|block| (0..block.rows()).map(move |row| (block, row)));
     for (depths, (block, row)) in part.iter_mut().zip(places) {
-        let heads = block.all_heads()[block.element_index(row, first)..].iter();
-        let heads = heads.step_by(block.col_stride().max(1));
+        let heads = &block.all_heads()[block.element_index(row, first)..];
+        if block.col_stride() == 1 {
+            max_plus::depths(heads, norms, depths);
+            continue;
+        }
+        let heads = heads.iter().step_by(block.col_stride().max(1));
         for ((own, &norm), &head) in depths.iter_mut().zip(norms).zip(heads) {
             *own = depth(Head(head), norm);
         }
@@ -533,6 +537,11 @@ impl Depths {
     /// [`Error::OutOfMemory`].
     pub fn of_upper(pass: &NormPass<'_>, operand: &OperandRows<'_>) -> Result<Depths> {
         Ok(Depths { left: Panels::new(pass, operand, true)?, right: None })
+    }
+
+    /// The depths of 32 neighbouring columns of the left operand, row by row.
+    pub fn panel(&self, index: usize) -> &[DepthRow] {
+        self.left.panel(index)
     }
 
     /// Visits all entries of the product, or of its triangle, with the distance of their largest term below the product
