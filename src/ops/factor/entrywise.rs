@@ -138,7 +138,7 @@ pub(crate) fn needed_bits(ctx: &Context, input: FactorInput<'_>, factor: &Matrix
     let pass = NormPass::one_process(ctx, workers);
     let blocks = [factor.transposed()];
     let rows = OperandRows { blocks: &blocks, shifts: &problem.exponents };
-    let size = ProductSize { contracted: order, rows: order, cols: order, triangle: true };
+    let size = ProductSize { contracted: order, rows: order, cols: order, triangle: true, half: None };
     Depths::of_upper(&pass, &rows)?.visit(&pass, &size, Uplo::Lower, &mut see)?;
     Ok(needed)
 }
