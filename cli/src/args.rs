@@ -21,12 +21,12 @@ pub use bench::{
     BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, BenchStep, Comparison, ElementType, GpuCheck,
 };
 pub use eigenvalue::Eigenvalue;
-pub use engine::{EngineArgs, Precision};
+pub use engine::{CpuEngineArgs, EngineArgs, GIVE_BITS, GIVE_BITS_OR_DIGITS, Precision};
 pub use factor::{Cholesky, Factor, Inverse, NamedTriangle, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output, SolutionOutput};
 pub use paths::{Paths, RANK, of_rank};
-pub use plan::{Plan, PlanCholesky, PlanEigenvalue, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk};
-pub use plan::{PlanSystem, PlanTime};
+pub use plan::{Plan, PlanCholesky, PlanEigenvalue, PlanFactor, PlanGemm, PlanOperation, PlanPromise, PlanSolve};
+pub use plan::{PlanSyrk, PlanSystem, PlanTime, PlanTrsm};
 pub use product::{Gemm, ProductArgs, ProductStorage, Syrk};
 pub use sdp::{Places as SdpPlaces, Sdp};
 pub use simulate::{Simulate, Simulation, Soak};
@@ -174,8 +174,8 @@ pub enum Command {
     /// Show the first and the largest difference between two matrices, and how many digits agree; the exit code is 1 if
     /// they differ by more than the tolerance, which is 0 by default.
     Compare(Compare),
-    /// Show how an operation would run, on this machine or (syrk only) on a cluster: its memory, its blocks and jobs,
-    /// and an estimate of its time on this machine.
+    /// Show how an operation would run, on this machine or (syrk, cholesky, solve) on a cluster: its memory, its blocks
+    /// and jobs, and an estimate of its time on this machine.
     Plan(Plan),
     /// Time Sunzi's and other implementations of an operation, check every result, and compare the time with the limit
     /// of the hardware.

@@ -23,6 +23,8 @@ mod eigenvalue;
 mod factor;
 #[path = "cli/formats.rs"]
 mod formats;
+#[path = "cli/listed_options.rs"]
+mod listed_options;
 #[cfg(target_os = "linux")]
 #[path = "cli/memory.rs"]
 mod memory;
@@ -46,6 +48,8 @@ mod refusals;
 mod sandbox;
 #[path = "cli/sdp.rs"]
 mod sdp;
+#[path = "cli/sdp_ends.rs"]
+mod sdp_ends;
 #[cfg(unix)]
 #[path = "cli/setup.rs"]
 mod setup;

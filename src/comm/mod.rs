@@ -14,12 +14,14 @@ pub mod local;
 pub mod mailbox;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+mod planned;
 pub mod window;
 
 pub use agree::{Fence, agree, agreed};
 pub(crate) use agree::{alike, check_alike};
 pub(crate) use fingerprint::{Said, Say, say_as_number, say_fields};
 pub use launch::launched;
+pub(crate) use planned::PlannedRank;
 
 use crate::error::{Error, Result};
 use mailbox::Mailbox;

@@ -7,6 +7,7 @@
 //! [`crate::Cholesky::inverse`]. An error on one rank is returned by all ranks. Source: docs/ALGORITHM.md, "Many
 //! ranks".
 
+pub use crate::ops::cluster::{ClusterPlan, plan_cholesky_cluster, plan_solve_cluster};
 pub use crate::ops::factor::options::DistCholeskyOptions;
 pub use crate::ops::factor::ranks::{
     DistCholesky, DistCholeskyReport, cholesky, cholesky_into, cholesky_tiles, cholesky_with, plan_cholesky,

@@ -4,6 +4,8 @@
 //!
 //! docs/OUT_OF_CORE.md describes the algorithms and their costs.
 
+pub use crate::ops::cluster::plan_file_cholesky_cluster as plan_cholesky_cluster;
+pub use crate::ops::cluster::plan_file_solve_cluster as plan_solve_cluster;
 pub use crate::ops::disk::DiskUse;
 pub use crate::ops::factor::disk::{OutOfCoreOptions, OutOfCorePlan, OutOfCoreReport};
 pub use crate::ops::factor::disk::{
@@ -13,7 +15,9 @@ pub use crate::ops::product::disk::{
     OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths, gemm,
     gemm_over_ranks, plan_gemm, plan_syrk, syrk, syrk_over_ranks,
 };
-pub use crate::ops::solve::disk::{OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths, solve, solve_over_ranks};
+pub use crate::ops::solve::disk::{
+    OutOfCoreSolveOptions, OutOfCoreSolvePlan, OutOfCoreSolveReport, SolvePaths, solve, solve_over_ranks,
+};
 
 use crate::context::Context;
 use crate::error::{Error, Result};

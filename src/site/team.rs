@@ -1,7 +1,7 @@
 //! `Team`: the ranks that compute together, their nodes, and the memory that they keep between calls.
 
 use crate::comm::window::{SharedWindow, WindowKind, room};
-use crate::comm::{Reduction, Transport, agree, local};
+use crate::comm::{PlannedRank, Reduction, Transport, agree, local};
 use crate::error::{Error, Result};
 use crate::options::setters;
 use crate::store::available_bytes;
@@ -163,6 +163,15 @@ impl Team {
             tile_windows: Mutex::default(),
             machine_bytes: available_bytes,
         })
+    }
+
+    /// The team of a planned rank, on nodes of `ranks_per_node` ranks that have as much memory as a plan takes.
+    ///
+    /// # Errors
+    /// As [`Team::new`].
+    pub(crate) fn planned(rank: PlannedRank, ranks_per_node: usize) -> Result<Team> {
+        let options = TeamOptions { ranks_per_node: Some(ranks_per_node), window: WindowKind::Heap };
+        Ok(Team { machine_bytes: || None, ..Team::new(Box::new(rank), options)? })
     }
 
     /// The number of this rank, counted from 0.

@@ -1,8 +1,10 @@
 //! Options of `bench` and `gpu-check`.
 
-use super::EngineArgs;
+use super::engine::hidden;
 use super::values::{accuracy, device, eviction, positive, precision, runs, size, threads, window};
-use clap::{Args, Subcommand, ValueEnum};
+use super::{CpuEngineArgs, EngineArgs};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand, ValueEnum};
+use std::ops::Deref;
 use std::path::PathBuf;
 use sunzi::advanced::device::DeviceName;
 use sunzi::advanced::kernels::device::DeviceFamily;
@@ -86,6 +88,38 @@ impl Comparison {
     /// The given precision, else 1024 bits.
     pub fn precision_bits(&self) -> u32 {
         self.precision.unwrap_or(1024)
+    }
+}
+
+/// The comparison of a batch, which runs on the CPU and has no plot: its help does not show what it refuses by name.
+#[derive(Clone, Debug)]
+pub struct BatchComparison(Comparison);
+
+impl Deref for BatchComparison {
+    type Target = Comparison;
+
+    fn deref(&self) -> &Comparison {
+        &self.0
+    }
+}
+
+impl FromArgMatches for BatchComparison {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<BatchComparison, clap::Error> {
+        Comparison::from_arg_matches(matches).map(BatchComparison)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl Args for BatchComparison {
+    fn augment_args(command: Command) -> Command {
+        hidden(Comparison::augment_args(command), &["plot", "device", "device_memory"])
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        BatchComparison::augment_args(command)
     }
 }
 
@@ -218,7 +252,7 @@ pub struct BenchBatch {
     #[arg(long, value_name = "N", value_parser = size)]
     pub cols: Option<usize>,
     #[command(flatten)]
-    pub comparison: Comparison,
+    pub comparison: BatchComparison,
 }
 
 /// `sunzi bench step`: V_j = L_j^-1 B_j, Q = sum_j V_j^T V_j, Q = L L^T, and two solves with one right side each.
@@ -244,7 +278,7 @@ pub struct BenchStep {
     #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
     pub runs: usize,
     #[command(flatten)]
-    pub engine: EngineArgs,
+    pub engine: CpuEngineArgs,
 }
 
 /// `sunzi bench kernel`.
@@ -260,7 +294,7 @@ pub struct BenchKernel {
     #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
     pub runs: usize,
     #[command(flatten)]
-    pub engine: EngineArgs,
+    pub engine: CpuEngineArgs,
 }
 
 impl Bench {

@@ -2,7 +2,7 @@
 
 use super::factor::Triangle;
 use super::values::precision;
-use super::{EngineArgs, Precision};
+use super::{EngineArgs, GIVE_BITS, Precision};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use sunzi::Result;
@@ -66,7 +66,7 @@ pub struct Eigenvalue {
 impl Eigenvalue {
     /// The precision for a reader of matrices.
     pub fn precision(&self) -> Precision {
-        Precision { bits: self.bits, input_bits: self.input_bits }
+        Precision { bits: self.bits, input_bits: self.input_bits, advice: GIVE_BITS }
     }
 
     /// Refuses a precision that the kernel cannot serve.

@@ -2,7 +2,7 @@
 
 use super::values::{PrecisionChoice, accuracy, broadcast, digits, grid, positive, precision, precision_or_auto, side};
 use super::values::{caching, size, termination, uplo};
-use super::{ElementType, EngineArgs, Output, PLAIN, Precision, SolutionOutput};
+use super::{ElementType, EngineArgs, GIVE_BITS_OR_DIGITS, Output, PLAIN, Precision, SolutionOutput};
 use clap::{Args, ValueHint};
 use rug::Float;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ impl Triangle {
 /// A triangle selected on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamedTriangle {
-    /// The selected command.
+    /// The selected triangle.
     pub uplo: Uplo,
     /// Whether the contents of the other triangle are ignored.
     pub ignores_other: bool,
@@ -87,8 +87,6 @@ pub struct Factor {
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy(), help_heading = PLAIN)]
     pub accuracy: Accuracy,
     #[command(flatten)]
-    pub ranks: RankChoices,
-    #[command(flatten)]
     pub engine: EngineArgs,
 }
 
@@ -123,13 +121,18 @@ impl FactorPrecision {
         }
     }
 
+    /// The option that lets the precision be found.
+    pub fn automatic_option(&self) -> &'static str {
+        if self.digits.is_some() { "--digits" } else { "--precision auto" }
+    }
+
     /// The precision for reading matrices, if the precision is given, or for `bits`.
     pub fn typed(&self, bits: Option<u32>) -> Precision {
         let given = match self.choice {
             Some(PrecisionChoice::Bits(bits)) => Some(bits),
             _ => None,
         };
-        Precision { bits: bits.or(given), input_bits: self.input_bits }
+        Precision { bits: bits.or(given), input_bits: self.input_bits, advice: GIVE_BITS_OR_DIGITS }
     }
 
     /// Returns an error for a precision that the kernel does not support, and for digits together with a precision.
@@ -210,6 +213,8 @@ pub struct Cholesky {
     #[command(flatten)]
     pub factor: Factor,
     #[command(flatten)]
+    pub ranks: RankChoices,
+    #[command(flatten)]
     pub output: FactorOutput,
     #[command(flatten)]
     pub storage: StorageChoices,
@@ -278,6 +283,7 @@ pub struct Solve {
     #[command(flatten)]
     pub factor: Factor,
     /// The right-hand sides B.
+    #[arg(help_heading = PLAIN)]
     pub b: PathBuf,
     /// Factor at this precision in bits and refine the solution to the full precision.
     #[arg(long, value_name = "BITS", value_parser = precision, help_heading = PLAIN,
@@ -289,6 +295,8 @@ pub struct Solve {
         conflicts_with_all = ["refine_from", "path", "hex", "log_det", "condition",
         "digits", "no_estimate", "all_digits", "trace", "plot", "directory"])]
     pub sweep: Option<PathBuf>,
+    #[command(flatten)]
+    pub ranks: RankChoices,
     #[command(flatten)]
     pub output: SolutionOutput,
     #[command(flatten)]

@@ -56,7 +56,7 @@ pub struct Processes {
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub struct Size {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     order: Option<u64>,
     /// Number of tile rows of the matrix.

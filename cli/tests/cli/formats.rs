@@ -53,9 +53,16 @@ fn every_command_takes_a_table() {
     }
     let error = sandbox.fail("cholesky A.csv -o M.csv", 2);
     assert!(
-        error.contains("A.csv does not state its precision: give --precision (its longest number has 2 digits"),
+        error.contains(
+            "A.csv does not state its precision: give --precision, or --digits with the number of correct digits that \
+             you need (its longest number has 2 digits"
+        ),
         "{error}"
     );
+    sandbox.run("cholesky A.csv -o M.csv --digits 20");
+    // Products have no digits to reach.
+    let error = sandbox.fail("syrk A.csv -o M.csv", 2);
+    assert!(error.contains("A.csv does not state its precision: give --precision (its longest"), "{error}");
     sandbox.write("N.csv", SPD.replace("1,3", "1.5,3"));
     let error = sandbox.fail("cholesky N.csv -o M.csv -p 100", 3);
     assert!(

@@ -26,9 +26,6 @@ const MODELS: [&str; 9] = [
     "max",
 ];
 
-/// The first of [`MODELS`], whose kernels are those of plain Rust.
-const WITHOUT_AVX2: usize = 5;
-
 fn emulated(sandbox: &Sandbox, model: &str, line: &str) -> Output {
     let program = env!("CARGO_BIN_EXE_sunzi");
     let words = line.split_whitespace();
@@ -147,9 +144,8 @@ fn every_processor_gives_the_same_bits() {
         ("cholesky Q.mtx -o R.mtx -p 200", "L.mtx"),
     ];
     for (turn, model) in MODELS.into_iter().enumerate() {
-        // The emulator takes part of a second to start: with little effort one of the lines without AVX2, and two
-        // with it, in turns.
-        let is_taken = |at: usize| effort() > 1 || (at == turn % 3) == (turn < WITHOUT_AVX2);
+        // The emulator takes part of a second to start: with little effort one of the lines, in turns.
+        let is_taken = |at: usize| effort() > 1 || at == turn % 3;
         for (_, (line, file)) in lines.into_iter().enumerate().filter(|(at, _)| is_taken(*at)) {
             let line = format!("--quiet {line} --threads 1");
             let output = emulated(&sandbox, model, &line);

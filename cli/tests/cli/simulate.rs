@@ -47,7 +47,7 @@ fn machines_come_from_files_and_seeds_repeat() {
 fn what_cannot_be_simulated_is_refused() {
     let sandbox = Sandbox::new();
     let cases = [
-        ("--remote-tiles 1", "need at least"),
+        ("--remote-tiles 1", "needs at least"),
         ("--host-memory 200M", "need at least"),
         ("--grid 2x2", "has 4 processes, not 6"),
         ("--grid 23", "--grid"),

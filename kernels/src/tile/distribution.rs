@@ -186,21 +186,23 @@ impl Distribution {
         for (deal, what) in [(self.row_deal(), "rows"), (self.col_deal(), "columns")] {
             match deal.axis {
                 Axis::Whole => {}
-                Axis::Cyclic { block: 0, .. } => return refuse(format!("{what} in blocks of 0")),
+                Axis::Cyclic { block: 0, .. } => {
+                    return refuse(format!("{what} in blocks of 0: a block must have at least 1 of the {what}"));
+                }
                 Axis::Cyclic { block, .. } if *block > LARGEST_BLOCK => {
-                    return refuse(format!("blocks of {block} {what} are too large; choose {LARGEST_BLOCK} at most"));
+                    return refuse(format!("{what} in blocks of {block}: a block has at most {LARGEST_BLOCK} {what}"));
                 }
                 Axis::Cyclic { block, offset, .. } if offset >= block => {
                     return refuse(format!(
-                        "an offset of {offset} {what} leaves nothing of the first block, which has {block}; choose a \
-                         smaller offset"
+                        "the offset into the first block of {what} is {offset}: it must be less than {block}, the \
+                         {what} of a block"
                     ));
                 }
                 Axis::Cyclic { first, .. } if *first >= deal.numbers => {
                     let numbers = deal.numbers;
                     return refuse(format!(
-                        "the first {what} are assigned to the grid coordinate {first}, but the grid has only {numbers} \
-                         (counted from 0)"
+                        "the first block of {what} is assigned to coordinate {first} of the grid of ranks: it must be \
+                         less than {numbers}, the number of coordinates (counted from 0)"
                     ));
                 }
                 Axis::Cyclic { .. } => {}
@@ -208,9 +210,12 @@ impl Distribution {
                     let fits = starts.len() == deal.numbers + 1 && starts[0] == 0 && starts.is_sorted();
                     if !fits || starts.last() != Some(&deal.len) {
                         return refuse(format!(
-                            "the starts {starts:?} do not divide {} {what} among {} ranks; pass ascending starts from \
-                             0 to the number of {what}",
-                            deal.len, deal.numbers
+                            "the {} {what} of {} ranks start at {starts:?}: there must be {} numbers, in ascending \
+                             order, from 0 to {}",
+                            deal.len,
+                            deal.numbers,
+                            deal.numbers + 1,
+                            deal.len
                         ));
                     }
                 }
@@ -218,8 +223,9 @@ impl Distribution {
         }
         if self.holders().lists.iter().any(Vec::is_empty) {
             return refuse(format!(
-                "the distributions of rows, {:?}, and of columns, {:?}, leave entries without a rank",
-                self.row_axis, self.col_axis
+                "some entries have no rank that holds them: rows are distributed as {:?} and columns as {:?} over a \
+                 grid of {} x {} ranks; rows and columns must use different coordinates of the grid",
+                self.row_axis, self.col_axis, self.grid.rows, self.grid.cols
             ));
         }
         Ok(())
@@ -382,26 +388,26 @@ mod tests {
             (Distribution { row_axis: axis(0, 0, Along::GridRow), ..good.clone() }, "blocks of 0"),
             (
                 Distribution { row_axis: lacking(2, 2), ..good.clone() },
-                "an offset of 2 rows leaves nothing of the first block",
+                "the first block of rows is 2: it must be less than 2",
             ),
             (
                 Distribution { row_axis: axis(2, 2, Along::GridRow), ..good.clone() },
-                "grid coordinate 2, but the grid has only 2",
+                "coordinate 2 of the grid of ranks: it must be less than 2,",
             ),
             (
                 Distribution { col_axis: axis(2, 3, Along::GridCol), ..good.clone() },
-                "grid coordinate 3, but the grid has only 3",
+                "coordinate 3 of the grid of ranks: it must be less than 3,",
             ),
-            (Distribution { col_axis: axis(2, 0, Along::GridRow), ..good.clone() }, "without a rank"),
-            (Distribution { col_axis: axis(2, 0, Along::RowMajor), ..good.clone() }, "without a rank"),
-            (Distribution::row_blocks(vec![0, 4, 3, 10], 10), "do not divide 10 rows among"),
-            (Distribution::row_blocks(vec![1, 4, 10], 10), "do not divide 10 rows among"),
+            (Distribution { col_axis: axis(2, 0, Along::GridRow), ..good.clone() }, "entries have no rank"),
+            (Distribution { col_axis: axis(2, 0, Along::RowMajor), ..good.clone() }, "entries have no rank"),
+            (Distribution::row_blocks(vec![0, 4, 3, 10], 10), "start at"),
+            (Distribution::row_blocks(vec![1, 4, 10], 10), "start at"),
             (Distribution { rows: 11, ..Distribution::row_blocks(vec![0, 4, 10], 10) }, "11 rows"),
         ];
         for (wrong, words) in wrong {
             let error = wrong.check(6).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
-        assert!(good.check(5).unwrap_err().to_string().contains("2 x 3 ranks does not fit 5 ranks"));
+        assert!(good.check(5).unwrap_err().to_string().contains("has 6 ranks, but there are only 5"));
     }
 }

@@ -57,7 +57,11 @@ impl RankGrid {
         if (1..=ranks).contains(&self.size()) {
             return Ok(());
         }
-        Err(Error::InvalidArgument(format!("a grid of {} x {} ranks does not fit {ranks} ranks", self.rows, self.cols)))
+        let RankGrid { rows, cols } = self;
+        Err(Error::InvalidArgument(match self.size() {
+            0 => format!("a grid of {rows} x {cols} ranks has no rank: both numbers must be at least 1"),
+            size => format!("a grid of {rows} x {cols} ranks has {size} ranks, but there are only {ranks}"),
+        }))
     }
 
     /// The rank that owns a tile.

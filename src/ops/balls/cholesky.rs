@@ -231,13 +231,17 @@ fn with_second_order(ctx: &Context, factor: &Matrix, first: &Matrix, change: &Ma
 fn not_definite(a: &BallMatrix, relative: &Matrix) -> Error {
     let order = a.rows();
     let widest = largest_row_sum(relative);
-    let radius = a.widest().map_or_else(String::new, |(row, col)| {
-        format!("; the largest radius is {:.3e} at row {row}, column {col}", a.radius().float(row, col).to_f64())
-    });
+    let remedy = match a.widest() {
+        Some((row, col)) => {
+            let radius = a.radius().float(row, col).to_f64();
+            format!("give smaller radii (the largest is {radius:.3e}, at row {row}, column {col})")
+        }
+        None => "give more bits of precision".to_string(),
+    };
     Error::InvalidArgument(format!(
-        "cholesky: the {order} x {order} balls may contain a matrix that is not positive definite: with the factor L \
-         of the midpoint, the absolute sum of a row of L^-1 (A - L L^T) L^-T may be {widest:.3}, but the proof needs a \
-         spectral radius below 1{radius}"
+        "cholesky: the {order} x {order} balls may contain a matrix that is not positive definite: {remedy}. The proof \
+         needs a spectral radius of |L^-1 (A - L L^T) L^-T| below 1, where L is the factor of the midpoints and A any \
+         matrix in the balls; the largest bound of the sum of a row is {widest:.3}"
     ))
 }
 
@@ -364,8 +368,9 @@ fn sum_of_logarithms(factor: &Matrix, bits: u32) -> (Float, Float) {
 fn not_regular(a: &BallMatrix, relative: &Matrix) -> Error {
     let (order, widest) = (a.rows(), largest_row_sum(relative));
     Error::InvalidArgument(format!(
-        "log_det: the {order} x {order} balls may contain a matrix whose determinant is not positive: for the factor L \
-         of the midpoint, the norm of (L L^T)^-1 (A - L L^T) may be {widest:.3} (largest absolute row sum), but the \
-         proof needs a spectral radius below 1; the radii are too large"
+        "log_det: the {order} x {order} balls may contain a matrix whose determinant is not positive: give smaller \
+         radii, or more bits of precision. The proof needs a spectral radius of |(L L^T)^-1 (A - L L^T)| below 1, \
+         where L is the factor of the midpoints and A any matrix in the balls; the largest bound of the sum of a row \
+         is {widest:.3}"
     ))
 }

@@ -34,12 +34,7 @@ impl DistMatrix {
     /// ranks and for tiles whose height is not a multiple of 8.
     pub fn zeros(map: TileMap, rank: usize, precision_bits: u32) -> Result<DistMatrix> {
         check_tile_size(map.tile_size)?;
-        if map.grid.size() == 0 {
-            return Err(Error::InvalidArgument(format!(
-                "a grid of {} x {} ranks is empty",
-                map.grid.rows, map.grid.cols
-            )));
-        }
+        map.grid.check_ranks(usize::MAX)?;
         let tile = |id: TileId| {
             let (rows, cols) = (map.row_range(id.row).len(), map.col_range(id.col).len());
             Ok((id, Matrix::zeros(rows, cols, precision_bits)?))

@@ -135,13 +135,13 @@ fn values_inside_of_json() {
     };
     assert_eq!(at("deep/1/B"), Ok(1.5));
     assert_eq!(at("deep/0/x"), Ok(1.0));
-    let keys = "it has 'note', 'n', 'deep', 'last'";
+    let keys = "its keys are 'note', 'n', 'deep', 'last'";
     assert_eq!(at("B"), Err(format!("test: line 1: the object has no key 'B': {keys}")));
     let beyond = "test: line 1: the list has 2 values, so the index 2 (counted from 0) is out of range";
     assert_eq!(at("deep/2"), Err(beyond.into()));
     assert!(at("deep/x").unwrap_err().contains("select a value of the list by its index, counted from 0"));
     assert!(at("n/x").unwrap_err().contains("an object or list that holds 'x' is expected, found '-'"));
-    assert!(at("deep/1").unwrap_err().contains("such as test:deep/1/B; it has 'B', 'y'"));
+    assert!(at("deep/1").unwrap_err().contains("such as test:deep/1/B; its keys are 'B', 'y'"));
     // What follows is looked at too: a file that was cut off is noticed.
     let source = Source::new("test".as_ref(), FileFormat::Json).member("deep/0/x");
     for length in 60..text.len() {

@@ -68,9 +68,9 @@ fn a_matrix_is_scattered_from_one_root_as_all_say() {
     let good = map(20, 12);
     refused("there is no rank 2 among 2 ranks to be the root", |rank| scatter(rank, 2, 2, good, 100));
     let wide = TileMap { grid: RankGrid { rows: 3, cols: 1 }, ..good };
-    refused("a grid of 3 x 1 ranks does not fit 2 ranks", |rank| scatter(rank, 0, 0, wide, 100));
-    refused("scatter: rank 0 must pass the matrix", |rank| scatter(rank, 0, 1, good, 100));
-    refused("scatter: rank 0 must pass the matrix", |rank| scatter(rank, 0, 9, good, 100));
+    refused("a grid of 3 x 1 ranks has 3 ranks, but there are only 2", |rank| scatter(rank, 0, 0, wide, 100));
+    refused("rank 0 must pass the matrix, and no other rank may", |rank| scatter(rank, 0, 1, good, 100));
+    refused("rank 0 must pass the matrix, and no other rank may", |rank| scatter(rank, 0, 9, good, 100));
     refused("20 x 12 against 21 x 12", |rank| scatter(rank, 0, 0, map(21, 12), 100));
     refused("the matrix has 100 bits, but the result has 200", |rank| scatter(rank, 0, 0, good, 200));
     refused("the ranks pass different roots", |rank| {
@@ -144,7 +144,7 @@ fn triangular_solves_that_ranks_ask_for_differently_are_refused() {
             trsm_with(&ctx(), &team(rank), &zeros()?, &zeros()?, 90, &options)
         });
     }
-    refused("the ranks pass different shapes, tilings, precisions, accuracies or scalars", |rank| {
+    refused("ranks differ in shapes, tiles, precision, accuracy or scalar: all ranks must pass the same", |rank| {
         let zeros = || DistMatrix::zeros(map(24, 24), rank.rank(), 100);
         let accuracy = if rank.rank() == 0 { Accuracy::Norm } else { Accuracy::Entrywise };
         solve_with(&ctx(), &team(rank), &zeros()?, &zeros()?, 90, accuracy)

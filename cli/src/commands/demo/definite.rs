@@ -18,7 +18,7 @@ const DOUBLE_BITS: u32 = 53;
 /// How far a factorisation in doubles came.
 #[derive(Serialize)]
 pub struct InDoubles {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     dimension: usize,
     /// Index, from 0, of the first pivot that is not positive.
     failed_index: Option<usize>,

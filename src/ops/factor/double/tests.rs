@@ -197,7 +197,7 @@ fn groups_and_vectors_that_do_not_fit_are_refused() {
         })
     };
     let all_say = |errors: Vec<String>, part: &str| assert!(errors.iter().all(|e| e.contains(part)), "{errors:?}");
-    all_say(refused(40, |rank| (rank, 8, 3)), "in a grid of 1 x 3 on rank");
+    all_say(refused(40, |rank| (rank, 8, 3)), "passes the part of rank 0 of a matrix on a grid of 1 x 3 ranks");
     all_say(
         refused(40, |rank| (1 - rank, 8, 2)),
         "rank 0 of 2 passes the part of rank 1 of a matrix on a grid of 1 x 2 ranks",

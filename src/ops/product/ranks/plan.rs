@@ -301,6 +301,25 @@ pub struct ClusterShape {
     pub threads: usize,
 }
 
+impl ClusterShape {
+    /// Number of ranks.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an empty cluster, and for one that is too large for a plan.
+    pub fn ranks(&self) -> Result<usize> {
+        let ClusterShape { nodes, ranks_per_node, threads } = *self;
+        let ranks = nodes.saturating_mul(ranks_per_node);
+        let workers = ranks_per_node.saturating_mul(threads);
+        if (1..=MOST_RANKS).contains(&ranks) && (1..=MOST_WORKERS).contains(&workers) {
+            return Ok(ranks);
+        }
+        Err(Error::InvalidArgument(format!(
+            "{nodes} nodes with {ranks_per_node} ranks of {threads} threads: choose 1 to {MOST_RANKS} ranks in all and \
+             1 to {MOST_WORKERS} threads on a node"
+        )))
+    }
+}
+
 /// [`plan_syrk_cluster_with`] with default options.
 ///
 /// ```
@@ -350,15 +369,7 @@ pub fn plan_syrk_cluster_with(
     precision_bits: u32,
     options: &ProductPlanOptions,
 ) -> Result<Plan> {
-    let ClusterShape { nodes, ranks_per_node, threads } = cluster;
-    let ranks = nodes.saturating_mul(ranks_per_node);
-    let workers = ranks_per_node.saturating_mul(threads);
-    if !(1..=MOST_RANKS).contains(&ranks) || !(1..=MOST_WORKERS).contains(&workers) {
-        return Err(Error::InvalidArgument(format!(
-            "{nodes} nodes with {ranks_per_node} ranks of {threads} threads each are outside the limits: choose 1 to \
-             {MOST_RANKS} ranks in all and 1 to {MOST_WORKERS} threads on a node"
-        )));
-    }
+    let (ranks, ClusterShape { nodes, ranks_per_node, threads }) = (cluster.ranks()?, cluster);
     let layout = NodeLayout {
         nodes: (0..nodes).map(|node| (node * ranks_per_node..(node + 1) * ranks_per_node).collect()).collect(),
         node_of: (0..ranks).map(|rank| rank / ranks_per_node).collect(),

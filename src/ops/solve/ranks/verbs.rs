@@ -12,7 +12,7 @@ use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::problem::{CHOLESKY, LOWER, UPPER, solve_bits};
 use crate::ops::solve::ranks::operands::{FactorTiles, RightSides};
-use crate::ops::solve::ranks::{LocalSolution, SolveCall};
+use crate::ops::solve::ranks::{LocalSolution, SolveCall, upper_refused};
 use crate::ops::solve::system::{Factored, TriangularSystem, TrsmOptions, check_scalar};
 use crate::site::Site;
 use crate::tile::TileMap;
@@ -267,9 +267,7 @@ pub fn pivots(team: &Team, factor: &DistMatrix) -> Result<Matrix> {
         return Err(Error::shape_mismatch("diagonal", (map.rows, map.cols), (map.cols, map.rows)));
     }
     if map.triangle == Some(Uplo::Upper) {
-        return Err(Error::InvalidArgument(
-            "diagonal: the factor is upper triangular, but must be lower triangular".to_string(),
-        ));
+        return Err(upper_refused("diagonal"));
     }
     FactorTiles::new(factor).pivots(world)
 }
@@ -511,12 +509,13 @@ fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()>
 fn check_triangle(world: &dyn Transport, t: &DistMatrix, uplo: Uplo) -> Result<()> {
     let held = t.map().triangle;
     let wrong = held.is_some_and(|held| held != uplo) || (t.is_symmetric() && t.map().rows == t.map().cols);
-    let message = || match held {
-        Some(held) if held != uplo => {
-            format!("trsm: the {uplo:?} triangle is requested, but the matrix stores only the {held:?} triangle")
-        }
-        _ => "trsm: the matrix is symmetric, but must be triangular".to_string(),
+    let name = |uplo: Uplo| if uplo == Uplo::Lower { "lower" } else { "upper" };
+    let stored = match held {
+        Some(held) if held != uplo => format!("the tiles of the matrix hold its {} triangle", name(held)),
+        _ => "the matrix is stored as symmetric".to_string(),
     };
+    let wanted = name(uplo);
+    let message = || format!("trsm: the {wanted} triangle is to be used, but {stored}: pass a triangular matrix");
     agree(world, if wrong { Err(Error::InvalidArgument(message())) } else { Ok(()) })
 }
 
