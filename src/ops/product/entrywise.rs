@@ -44,7 +44,7 @@ const COLUMNS_BESIDE: usize = 8;
 #[derive(Clone, Copy)]
 pub(crate) struct Terms<'a> {
     pub size: ProductSize,
-    /// The triangle wanted of a SYRK.
+    /// The triangle wanted of a symmetric result.
     pub uplo: Uplo,
     pub precision_bits: u32,
     /// Own rows of the left operand, and the norm exponents of its columns.
@@ -303,12 +303,12 @@ impl Singles {
         terms: &Terms<'_>,
         mut store: impl FnMut(EntryIndex, ExactEntry<'_>) -> Result<()>,
     ) -> Result<()> {
-        let ProductSize { rows, cols, triangle, .. } = terms.size;
+        let ProductSize { rows, cols, .. } = terms.size;
         let words = rows.div_ceil(64);
         let group = (GROUP_NANOSECONDS / single_nanoseconds(&terms.size, terms.precision_bits)) as usize + 1;
         let marked = |row: usize, col: usize| match self {
             Singles::None => false,
-            Singles::All => !triangle || in_triangle(terms.uplo, row, col),
+            Singles::All => !terms.size.is_half() || in_triangle(terms.uplo, row, col),
             Singles::Some(marks) => marks[col * words + row / 64] >> (row % 64) & 1 == 1,
         };
         let (mut done, total) = (0, self.count(&terms.size));
@@ -482,7 +482,7 @@ fn show(
 ) {
     for (row, sums) in (first.row..size.rows).zip(sums) {
         for (col, &sum) in (first.col..size.cols).zip(sums) {
-            if !size.triangle || in_triangle(uplo, row, col) {
+            if !size.is_half() || in_triangle(uplo, row, col) {
                 see(EntryIndex { row, col }, (sum != EMPTY).then(|| u32::from(sum.unsigned_abs())));
             }
         }
@@ -556,11 +556,11 @@ impl Depths {
         uplo: Uplo,
         mut see: impl FnMut(EntryIndex, Option<u32>),
     ) -> Result<()> {
-        let ProductSize { rows, cols, triangle, .. } = *size;
+        let ProductSize { rows, cols, .. } = *size;
         let (left, right) = (&self.left, self.right.as_ref().unwrap_or(&self.left));
         let mut all = vec![[[EMPTY; PANEL]; PANEL]; rows.div_ceil(PANEL)];
         for panel in 0..cols.div_ceil(PANEL) {
-            let wanted = match (triangle, uplo) {
+            let wanted = match (size.is_half(), uplo) {
                 (false, _) => 0..all.len(),
                 (true, Uplo::Lower) => panel..all.len(),
                 (true, Uplo::Upper) => 0..panel + 1,
@@ -670,7 +670,7 @@ mod tests {
             let left = OperandRows { blocks: &left, shifts: &shifts[..rows] };
             for right in [None, Some(OperandRows { blocks: &right, shifts: &shifts[..cols] })] {
                 let cols = if right.is_some() { cols } else { rows };
-                let size = ProductSize { contracted, rows, cols, triangle: right.is_none() };
+                let size = ProductSize { contracted, rows, cols, triangle: right.is_none(), half: None };
                 let Some(panel) = OnePanel::new(&pass, &left, right.as_ref(), &size) else {
                     assert!(contracted.max(rows).max(cols) > PANEL);
                     continue;
