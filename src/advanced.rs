@@ -1,14 +1,14 @@
 //! The layers behind the verbs, for users who measure, prove or extend the library: kernels, plans, task graphs.
 //!
-//! Each module is that of the same name in the source. Nothing here is needed to call a verb, and all of it may change
-//! from one version to the next.
+//! Each module has the name of its folder in the source. None of them is needed to call a verb, and all of them may
+//! change from one version to the next.
 
-/// Verbs over ranks on matrices as a caller has them, for bindings to other languages.
+/// Verbs over ranks on matrices in the caller's own layout, for bindings to other languages.
 pub mod calls {
     pub use crate::ops::calls::*;
 }
 
-/// Choices of a caller and the memory kept between calls.
+/// The choices of a context, and the memory kept between calls.
 pub mod context {
     pub use crate::context::*;
 }
@@ -36,13 +36,13 @@ pub mod math {
     pub use crate::math::*;
 }
 
-/// How work is cut and shared, as pure functions of numbers.
+/// The division of work into blocks and jobs, as pure functions of sizes.
 pub mod plan {
     #[doc(inline)]
     pub use crate::plan::*;
 }
 
-/// The task graph, and the machine that decides the next step of each rank.
+/// The task graph, and the state machine that decides the next step of each rank.
 pub mod runtime {
     #[doc(inline)]
     pub use crate::runtime::*;
@@ -53,7 +53,7 @@ pub mod storage {
     pub use crate::storage::*;
 }
 
-/// Blocks of words, and how much memory there is.
+/// Blocks of words, and the memory of the machine.
 pub mod store {
     #[doc(inline)]
     pub use crate::store::*;

@@ -1,9 +1,9 @@
 //! Verbs on vectors, which are matrices or views of one column or one row, and products entry by entry.
 //!
-//! Each entry of a result is one sum that is rounded once, so its error is small relative to the sizes of its own
-//! terms, whatever the exponents are; a substitution rounds each unknown once. A column, a row or a part of either is
-//! an operand without a copy ([`MatrixView`](crate::MatrixView)), and a result can be written into one. Products with
-//! many vectors at once are those of the [crate root](crate).
+//! Each entry of a result is one sum that is rounded once, so its error is at most `2^(1 - precision_bits)` times the
+//! sum of the absolute values of its terms, for any exponents; a substitution rounds each unknown once. A column, a row
+//! or a part of either is an operand without a copy ([`MatrixView`](crate::MatrixView)), and a result can be written
+//! into one. For products with many vectors at once see the [crate root](crate).
 //!
 //! ```
 //! use sunzi::{Context, Matrix, blas};

@@ -165,7 +165,7 @@ impl Context {
 
     /// A clone under another memory limit.
     ///
-    /// For callers that reserve a part of the limit themselves during one call, such as for copies of their operands.
+    /// Callers use it to reserve a part of the limit during one call, for example for copies of operands.
     pub fn with_memory_bytes(&self, memory_bytes: Option<u64>) -> Context {
         self.with_memory(self.memory.within(memory_bytes))
     }
@@ -302,7 +302,7 @@ impl Context {
         self.freivalds
     }
 
-    /// Runs `work` on the context's threads (on the caller's where there is one thread).
+    /// Runs `work` on the context's threads, or on the calling thread if the context has only one.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
             Some(pool) => pool.install(work),
@@ -312,7 +312,7 @@ impl Context {
 
     /// A clone with another progress callback.
     ///
-    /// For callers that follow or may cancel one of several calls that share a context.
+    /// Callers use it to follow, or to cancel, one of several calls that share a context.
     pub fn with_progress(&self, callback: impl Fn(Progress) -> bool + Send + Sync + 'static) -> Context {
         Context { progress: Some(Arc::new(callback)), ..self.clone() }
     }
@@ -406,7 +406,8 @@ impl Context {
         }
     }
 
-    /// The windows and scratch kept between calls. A call that overlaps another on the same context gets new ones.
+    /// The windows and scratch memory kept between calls. If calls on the same context overlap, each of them has its
+    /// own windows and scratch memory.
     pub fn workspace(&self) -> WorkspaceLease<'_> {
         let workspace = std::mem::take(&mut *self.kept.workspace.lock().unwrap_or_else(PoisonError::into_inner));
         WorkspaceLease { home: &self.kept.workspace, workspace }

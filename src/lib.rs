@@ -13,7 +13,7 @@
 //! let b = Matrix::from_f64s(3, 1, 512, &[1.0, 2.0, 3.0])?;
 //! let x = l.solve(&ctx, &b, 512)?; // Q x = b
 //!
-//! // The other two forms: options and a report; memory of the caller, here a block of a larger matrix.
+//! // Two other forms of a verb: with options and a report, and into memory of the caller, here a block of a matrix.
 //! let minus = Float::with_val(2, -1);
 //! let options = sunzi::GemmOptions::new().alpha(&minus).accumulate(b.view());
 //! let residual = sunzi::gemm_with(&ctx, &q, &x, 512, &options)?; // b - Q x
@@ -61,7 +61,7 @@
 //! | [`eigenvalue`] | intervals that hold the smallest or largest eigenvalue |
 //! | [`estimate`] | whether a matrix is singular, in exact arithmetic; certificates; the logarithm of a determinant |
 //! | [`ball`] | enclosures: balls that contain the exact result for every point of the operands' balls |
-//! | [`verify`] | tests of a result that share no step with the verb |
+//! | [`verify`] | tests of results, independent of the computation |
 //! | [`plans`], [`report`] | memory and time of a call, predicted and measured |
 //! | [`distributed`] | the verbs over many ranks, which communicate through a [`comm::Transport`] |
 //! | [`out_of_core`] | the verbs on matrices in files, larger than memory |
@@ -89,8 +89,8 @@
 //!
 //! # Debug builds
 //!
-//! Without optimisation the verbs run about a hundred times slower. A crate that depends on this one has them optimised
-//! in its debug builds, too, by these lines of its `Cargo.toml`:
+//! Without optimisation the verbs run about a hundred times slower. To optimise them in the debug builds of a crate
+//! that depends on this one, add these lines to its `Cargo.toml`:
 //!
 //! ```toml
 //! [profile.dev.package."*"]

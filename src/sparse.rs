@@ -2,8 +2,8 @@
 //!
 //! A [`SparseMatrix`] stores its entries in compressed rows, exactly as they are given; a [`SparseView`] is a range of
 //! its rows. [`spmm`] multiplies it with a dense matrix, [`sddmm`] computes selected entries of a product of dense
-//! matrices. Each entry of a result is one sum that is rounded once, so its error is small relative to the sizes of its
-//! own terms.
+//! matrices. Each entry of a result is one sum that is rounded once, so its error is at most `2^(1 - precision_bits)`
+//! times the sum of the absolute values of its terms.
 //!
 //! ```
 //! use sunzi::sparse::{SparseMatrix, spmm};

@@ -21,12 +21,12 @@ pub use bench::{
     BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, BenchStep, Comparison, ElementType, GpuCheck,
 };
 pub use eigenvalue::Eigenvalue;
-pub use engine::{EngineArgs, Precision};
+pub use engine::{CpuEngineArgs, EngineArgs, GIVE_BITS, GIVE_BITS_OR_DIGITS, Precision};
 pub use factor::{Cholesky, Factor, Inverse, NamedTriangle, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output, SolutionOutput};
 pub use paths::{Paths, RANK, of_rank};
-pub use plan::{Plan, PlanCholesky, PlanEigenvalue, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk};
-pub use plan::{PlanSystem, PlanTime};
+pub use plan::{Plan, PlanCholesky, PlanEigenvalue, PlanFactor, PlanGemm, PlanOperation, PlanPromise, PlanSolve};
+pub use plan::{PlanSyrk, PlanSystem, PlanTime, PlanTrsm};
 pub use product::{Gemm, ProductArgs, ProductStorage, Syrk};
 pub use sdp::{Places as SdpPlaces, Sdp};
 pub use simulate::{Simulate, Simulation, Soak};
@@ -103,8 +103,8 @@ pub struct Global {
     /// Print errors only.
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// Show the progress of the run on standard error: auto draws a bar if this is a capable terminal, bar draws one on
-    /// any terminal, plain prints lines, to files and pipes as well.
+    /// Show the progress of the run on standard error: auto draws a bar if standard error is a capable terminal; bar
+    /// draws a bar on any terminal; plain prints lines, also to files and pipes.
     #[arg(long, global = true, value_name = "FORM", default_value = "auto", value_parser = progress())]
     pub progress: ProgressForm,
     /// Also write a report as JSON.
@@ -116,10 +116,10 @@ pub struct Global {
     /// Format of an output whose name does not show it [default: mtx for `-`].
     #[arg(long, global = true, value_name = "FORMAT", value_parser = written_format())]
     pub output_format: Option<FileFormat>,
-    /// Read the first line of a table as headings, even if it holds numbers [default: only if it holds none].
+    /// Read the first line of a table as headings, even if it holds numbers [default: only if it holds no number].
     #[arg(long, global = true, conflicts_with = "no_header")]
     header: bool,
-    /// Read the first line of a table as a row of numbers, even if it counts the columns (0, 1, 2).
+    /// Read the first line of a table as a row of numbers, even if it looks like column numbers (0, 1, 2).
     #[arg(long, global = true)]
     no_header: bool,
 }
@@ -172,13 +172,13 @@ pub enum Command {
     /// Copy a matrix to a file of another format.
     Convert(Convert),
     /// Show the first and the largest difference between two matrices, and how many digits agree; the exit code is 1 if
-    /// they differ by more than the tolerance, which is 0 unless given.
+    /// they differ by more than the tolerance, which is 0 by default.
     Compare(Compare),
-    /// Show how an operation would run, on this machine or (syrk only) on a cluster: its memory, its blocks and jobs,
-    /// and an estimate of its time on this machine.
+    /// Show how an operation would run, on this machine or (syrk, cholesky, solve) on a cluster: its memory, its blocks
+    /// and jobs, and an estimate of its time on this machine.
     Plan(Plan),
-    /// Time an operation and other implementations of it, check every result, and compare the time with the limit of
-    /// the hardware.
+    /// Time Sunzi's and other implementations of an operation, check every result, and compare the time with the limit
+    /// of the hardware.
     Bench(Bench),
     /// Check the devices of this machine and measure their rates; the exit code is 5 if a check fails.
     GpuCheck(GpuCheck),
@@ -187,7 +187,7 @@ pub enum Command {
     /// Compute, check, verify and time an ill-conditioned Gram matrix in less than a minute.
     #[command(after_help = "Example:\n  sunzi demo --threads 2")]
     Demo(EngineArgs),
-    /// Print a script with which the given shell completes commands and options.
+    /// Print a script that makes the given shell complete commands and options.
     #[command(after_help = COMPLETIONS)]
     Completions {
         /// The shell.
@@ -271,7 +271,10 @@ impl Arguments {
         let runs_here = !matches!(self.command, Command::Plan(_)) && !self.global.quiet;
         let threads = self.threads.filter(|&threads| runs_here && threads / TOO_MANY_THREADS > processors)?;
         let processors = counted(processors, "processor");
-        Some(format!("warning: --threads {threads}, but this process has {processors}: more threads are not faster"))
+        Some(format!(
+            "warning: --threads {threads} is far more than the {processors} of this process, which will not make it \
+             faster"
+        ))
     }
 
     /// Checks combinations of options.

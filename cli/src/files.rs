@@ -130,7 +130,8 @@ fn refuse_folder(path: &Path) -> Result<()> {
     if !Location::parse(path).file.is_dir() {
         return Ok(());
     }
-    let message = "a folder, not a file with a matrix (sunzi sdp reads folders that hold a semidefinite program)";
+    let message =
+        "this is a folder, not a file with a matrix (sunzi sdp reads folders that hold a semidefinite program)";
     Err(Error::Format { path: path.to_path_buf(), message: message.into() })
 }
 
@@ -231,14 +232,22 @@ pub fn admit(bytes: u64) -> Result<()> {
 /// # Errors
 /// [`Error::InvalidArgument`] where there is neither; the errors of reading, for a stream, which is read for it.
 pub fn stated_precision(given: Option<u32>, path: &Path, info: Option<&FileInfo>) -> Result<u32> {
+    stated_precision_or("give --precision", given, path, info)
+}
+
+/// [`stated_precision`]; the error where there is none ends with `advice`.
+///
+/// # Errors
+/// As [`stated_precision`].
+pub fn stated_precision_or(advice: &str, given: Option<u32>, path: &Path, info: Option<&FileInfo>) -> Result<u32> {
     if let Some(bits) = given.or(info.and_then(|info| info.precision_bits_comment)) {
         return Ok(bits);
     }
     if info.is_none() && is_stream(path) {
         let stated = peek(path)?;
-        return stated.ok_or_else(|| not_stated(path, None));
+        return stated.ok_or_else(|| not_stated(advice, path, None));
     }
-    Err(not_stated(path, info))
+    Err(not_stated(advice, path, info))
 }
 
 /// The precision that a stream states, of which the matrix is kept for the next read.
@@ -255,13 +264,13 @@ fn peek(path: &Path) -> Result<Option<u32>> {
     Ok(stated)
 }
 
-fn not_stated(path: &Path, info: Option<&FileInfo>) -> Error {
+fn not_stated(advice: &str, path: &Path, info: Option<&FileInfo>) -> Error {
     let path = path.display();
     let digits = info.and_then(|info| info.longest_digits).map_or(String::new(), |digits| {
         let bits = (f64::from(digits) * std::f64::consts::LOG2_10).ceil();
         format!(" (its longest number has {digits} digits, which fit in {bits} bits)")
     });
-    Error::InvalidArgument(format!("{path} does not state its precision: give --precision{digits}"))
+    Error::InvalidArgument(format!("{path} does not state its precision: {advice}{digits}"))
 }
 
 /// Precision to which decimals are read where the result is exact: integers take the bits that they need.

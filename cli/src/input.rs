@@ -1,7 +1,7 @@
 //! The operands of a command, read from files: at one precision, within one memory limit, symmetric where they must be.
 
 use crate::args::{NamedTriangle, Precision};
-use crate::files::{bits, bytes, header, stated_precision};
+use crate::files::{bits, bytes, header, stated_precision_or};
 use crate::session::Session;
 use crate::triangles::SymmetricUse;
 use std::cell::{Cell, RefCell};
@@ -50,9 +50,10 @@ impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at the precision given, else the one that `first` states.
     ///
     /// # Errors
-    /// The errors of [`header`] and [`stated_precision`].
+    /// The errors of [`header`] and [`stated_precision_or`].
     pub fn new(session: &'a Session, engine: &'a Engine, typed: &Precision, first: &Path) -> Result<Reader<'a>> {
-        let precision_bits = stated_precision(typed.bits, first, header(first)?.as_ref())?;
+        let info = header(first)?;
+        let precision_bits = stated_precision_or(typed.advice, typed.bits, first, info.as_ref())?;
         Ok(Reader::at(session, engine, typed, precision_bits))
     }
 

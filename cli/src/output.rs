@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use sunzi::{Error, IndexBase, Result};
+use sunzi_session::memory::refused_process_words;
 
 /// Whether this process may print: of several ranks only the root.
 static SPEAKS: AtomicBool = AtomicBool::new(true);
@@ -57,7 +58,10 @@ pub fn print_error(message: &str) {
 
 /// Writes the line of an error of the library, its rows and columns counted from 1 as all that the program prints.
 pub fn print_refusal(error: &Error) {
-    print_error(error.text().in_base(IndexBase::One));
+    let text = error.text();
+    let text = text.in_base(IndexBase::One);
+    let processes = matches!(error, Error::MemoryLimit { .. }).then(refused_process_words).flatten();
+    print_error(&processes.map_or(text.to_string(), |words| format!("{text}, {words}")));
 }
 
 /// Writes a remark, which is not an error.

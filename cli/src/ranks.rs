@@ -49,8 +49,8 @@ impl Ranks {
         if world.size() == 1 {
             // Each process would do the whole work, and write the same file.
             let message = format!(
-                "started as one of {count} ranks, but {} finds one rank: use its own launcher, or set {ALONE}=1 to run \
-                 as one process",
+                "started as one of {count} ranks, but {} finds only one: use the launcher of that library, or set \
+                 {ALONE}=1 to run as one process",
                 environment.library()
             );
             return Err(Error::InvalidArgument(message));
@@ -108,7 +108,7 @@ impl Ranks {
             return Ok(());
         }
         Err(Error::InvalidArgument(
-            "ranks were started with different arguments: all ranks of a run need the same".into(),
+            "the ranks were started with different arguments: all ranks of a run need the same arguments".into(),
         ))
     }
 

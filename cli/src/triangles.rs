@@ -21,17 +21,14 @@ pub struct SymmetricUse {
 
 /// The matrix that `cholesky`, `solve` and `inverse` take, and the commands that check their results.
 pub const FACTORED: SymmetricUse = SymmetricUse {
-    purpose: "cholesky, solve and inverse are for symmetric positive definite matrices",
+    purpose: "cholesky, solve and inverse accept only symmetric positive definite matrices",
     lower: "--lower",
     upper: "--upper",
 };
 
 /// The matrix of which `eigenvalue` encloses eigenvalues.
-pub const SPECTRAL: SymmetricUse = SymmetricUse {
-    purpose: "the intervals are for eigenvalues of symmetric matrices",
-    lower: "--lower",
-    upper: "--upper",
-};
+pub const SPECTRAL: SymmetricUse =
+    SymmetricUse { purpose: "eigenvalue accepts only symmetric matrices", lower: "--lower", upper: "--upper" };
 
 /// The matrix that is added to the product of `syrk`.
 pub const ADDED: SymmetricUse = SymmetricUse {
@@ -94,7 +91,7 @@ impl SymmetricUse {
         let SymmetricUse { purpose, lower: as_lower, upper: as_upper } = self;
         match (lower, upper) {
             (true, true) => {
-                format!("they agree up to rounding: choose the triangle to read by {as_lower} or {as_upper}")
+                format!("the triangles agree up to rounding: choose the triangle to read by {as_lower} or {as_upper}")
             }
             (true, false) | (false, true) => {
                 let (option, kept, empty) =

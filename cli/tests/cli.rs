@@ -23,6 +23,8 @@ mod eigenvalue;
 mod factor;
 #[path = "cli/formats.rs"]
 mod formats;
+#[path = "cli/listed_options.rs"]
+mod listed_options;
 #[cfg(target_os = "linux")]
 #[path = "cli/memory.rs"]
 mod memory;
@@ -46,6 +48,8 @@ mod refusals;
 mod sandbox;
 #[path = "cli/sdp.rs"]
 mod sdp;
+#[path = "cli/sdp_ends.rs"]
+mod sdp_ends;
 #[cfg(unix)]
 #[path = "cli/setup.rs"]
 mod setup;
@@ -236,7 +240,7 @@ fn solves_are_entry_by_entry_unless_norms_are_asked_for() {
     // An entry so small that no number of bits is tried for it.
     sandbox.write("A.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n1\n1e-1000\n1\n");
     let said = sandbox.run("cholesky A.mtx -o L.mtx --precision 53");
-    assert!(said.contains("accurate relative to norms only: some entries require"), "{said}");
+    assert!(said.contains("the accuracy is relative to norms only, since some entries require"), "{said}");
 }
 
 #[test]
@@ -302,11 +306,17 @@ fn compare_lets_a_tolerance_pass() {
             0,
             "equal within the tolerance: all 4 entries of the 2 x 2 matrices, of which 2 differ\nlargest",
         ),
-        ("--digits 8", 1, "different: 1 of 4 entries of the 2 x 2 matrices beyond the tolerance, 2 in all\nfirst:"),
+        (
+            "--digits 8",
+            1,
+            "different: 1 of 4 entries of the 2 x 2 matrices differ by more than the tolerance, 2 differ at \
+             all\nfirst:",
+        ),
         (
             "--relative 1e-6",
             1,
-            "different: 1 of 4 entries of the 2 x 2 matrices beyond the tolerance, 2 in all\nfirst: ",
+            "different: 1 of 4 entries of the 2 x 2 matrices differ by more than the tolerance, 2 differ at \
+             all\nfirst: ",
         ),
         ("--relative 1e-6 --absolute 1e-29", 0, "equal within"),
         ("--absolute 1.1e-4", 0, "equal within"),

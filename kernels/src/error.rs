@@ -65,13 +65,13 @@ pub enum Error {
         right_cols: usize,
     },
     /// A matrix that must be square is not square.
-    #[error("{operation}: the matrix must be square: it is {rows} x {cols}")]
+    #[error("{operation}: the matrix is {rows} x {cols}, but must be square")]
     NotSquare {
         /// The operation, or the kind of matrix, that was requested.
         operation: &'static str,
-        /// Its rows.
+        /// Rows of the matrix.
         rows: usize,
-        /// Its columns.
+        /// Columns of the matrix.
         cols: usize,
     },
     /// `rows * cols * limbs` does not fit the address space.
@@ -124,14 +124,14 @@ pub enum Error {
         reason: &'static str,
     },
     /// A device that was requested does not exist, or cannot be used.
-    #[error("no such device: {0}")]
+    #[error("device not available: {0}")]
     NoDevice(String),
     /// A device's memory is too small for a step.
-    #[error("device memory: cannot allocate {bytes} bytes: {used_bytes} of {capacity_bytes} usable bytes are in use")]
+    #[error("cannot allocate {bytes} bytes of device memory: {used_bytes} of {capacity_bytes} usable bytes are in use")]
     DeviceMemory {
         /// Bytes requested.
         bytes: u64,
-        /// Bytes in use at that time.
+        /// Bytes in use at the time of the request.
         used_bytes: u64,
         /// Bytes that the call may use.
         capacity_bytes: u64,
@@ -172,11 +172,11 @@ pub enum Error {
         more_bits.hint(*enough_bits)
     )]
     NotPositiveDefinite {
-        /// Row and column, from 0, at which the factorisation ended (LAPACK's `info - 1`): the first whose pivot, as
-        /// computed at this precision, is not positive. If leading minors of the exact matrix are as small as rounding
-        /// errors, another of them may be the first that is not positive.
+        /// Index, from 0, of the first pivot that is not positive as computed at this precision (LAPACK's `info - 1`).
+        /// If leading minors of the exact matrix are as small as rounding errors, the first minor that is not positive
+        /// may have another index.
         index: usize,
-        /// The computed pivot, or an upper bound of it if its row was rejected before: at most 0.
+        /// The computed pivot, or an upper bound of it if its row was rejected earlier; at most 0.
         pivot: rug::Float,
         /// The diagonal entry of that row.
         diagonal: rug::Float,
@@ -194,7 +194,7 @@ pub enum Error {
     NotSymmetric {
         /// Row, from 0, of the first entry below the diagonal, column by column, that differs from its mirror image.
         row: usize,
-        /// Its column.
+        /// Column, from 0, of the same entry.
         column: usize,
     },
     /// A triangular matrix has a zero on its diagonal.
@@ -221,11 +221,11 @@ pub enum Error {
     /// A problem of a batch failed; the other problems are not affected.
     #[error("problem {problem} of {count}: {error}")]
     Problem {
-        /// Its number in the batch, from 0.
+        /// Number of the problem in the batch, from 0.
         problem: usize,
         /// Problems in the batch.
         count: usize,
-        /// The reason of the failure.
+        /// The error of this problem.
         error: Box<Error>,
     },
     /// The progress callback or a signal requested a stop.
@@ -270,9 +270,9 @@ pub enum Error {
         path: PathBuf,
         /// The first property in which the computations differ.
         key: String,
-        /// Its value there.
+        /// The value of the property in the directory.
         found: String,
-        /// Its value in this run.
+        /// The value of the property in this run.
         wanted: String,
     },
     /// Another process uses a storage directory.
@@ -286,9 +286,9 @@ pub enum Error {
     /// The bytes of a stored object differ from the bytes that were written.
     #[error("{path}: object '{object}' is damaged: its checksum is {found:016x} instead of {expected:016x}")]
     Damaged {
-        /// The file of its group.
+        /// The file of the group that contains the object.
         path: PathBuf,
-        /// Its name.
+        /// Name of the object.
         object: String,
         /// The checksum of the bytes that were written.
         expected: u64,
@@ -298,9 +298,9 @@ pub enum Error {
     /// The file of a stored object ends before the object does.
     #[error("{path}: object '{object}' is damaged: the file ends {missing_bytes} bytes too early")]
     Truncated {
-        /// The file of its group.
+        /// The file of the group that contains the object.
         path: PathBuf,
-        /// Its name.
+        /// Name of the object.
         object: String,
         /// Bytes missing at the end of the file.
         missing_bytes: u64,
@@ -316,9 +316,9 @@ pub enum Error {
     Rank {
         /// The first rank that failed.
         rank: usize,
-        /// Its exit code.
+        /// Exit code of the program for the error of this rank.
         exit_code: u8,
-        /// Its error as one line.
+        /// The error of this rank, as one line.
         message: ErrorText,
         /// The error of this rank itself, if it is one of the ranks that failed.
         own: Option<Box<Error>>,
@@ -340,7 +340,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A failed verification and its finding.
+    /// The error of a failed verification, with a text that describes the finding.
     pub fn verification(text: impl Into<ErrorText>) -> Error {
         Error::Verification(text.into())
     }

@@ -15,7 +15,10 @@ impl Chunks {
     /// [`Error::InvalidArgument`] for chunks of no rows, or of `2^32` and more.
     pub fn new(rows: usize, chunk_rows: usize) -> Result<Chunks> {
         if chunk_rows == 0 || chunk_rows > u32::MAX as usize {
-            return Err(Error::InvalidArgument(format!("chunks of {chunk_rows} rows: choose 1 to {}", u32::MAX)));
+            return Err(Error::InvalidArgument(format!(
+                "chunk_rows = {chunk_rows} is not valid; choose 1 to {}",
+                u32::MAX
+            )));
         }
         Ok(Chunks { rows, chunk_rows })
     }
@@ -71,6 +74,6 @@ mod tests {
             assert_eq!(chunks.len(chunks.count()), 0);
         }
         let error = Chunks::new(5, 0).unwrap_err().to_string();
-        assert_eq!(error, "chunks of 0 rows: choose 1 to 4294967295");
+        assert_eq!(error, "chunk_rows = 0 is not valid; choose 1 to 4294967295");
     }
 }

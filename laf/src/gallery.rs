@@ -25,7 +25,10 @@ impl GrowingDiagonal {
     /// [`Error::InvalidArgument`] for an order of `2^48` and more, or more links than columns up to half of the order.
     pub fn new(order: usize, links: usize, seed: u64) -> Result<GrowingDiagonal> {
         if order >= 1 << 48 || links > order.saturating_sub(1) / 2 {
-            let message = format!("{links} links in each of {order} rows: an order of n allows (n - 1) / 2");
+            let message = format!(
+                "{links} links in each of {order} rows are too many; choose at most (n - 1) / 2 for an order of n \
+                 below 2^48"
+            );
             return Err(Error::InvalidArgument(message));
         }
         Ok(GrowingDiagonal { order, links, seed })
@@ -158,6 +161,9 @@ mod tests {
     #[test]
     fn impossible_orders_are_refused() {
         let error = GrowingDiagonal::new(10, 5, 0).unwrap_err().to_string();
-        assert_eq!(error, "5 links in each of 10 rows: an order of n allows (n - 1) / 2");
+        assert_eq!(
+            error,
+            "5 links in each of 10 rows are too many; choose at most (n - 1) / 2 for an order of n below 2^48"
+        );
     }
 }

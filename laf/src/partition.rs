@@ -38,7 +38,10 @@ impl Partition {
             Layout::TwoDimensional => nodes.isqrt(),
         };
         if nodes == 0 || (layout == Layout::TwoDimensional && side * side != nodes) {
-            let message = format!("{nodes} nodes: at least 1, and in two dimensions a square, as 4 or 9");
+            let message = format!(
+                "{nodes} nodes are not possible; choose at least 1, and in two dimensions a square number such as 4 or \
+                 9"
+            );
             return Err(Error::InvalidArgument(message));
         }
         Ok(Partition { layout, nodes, side })
@@ -193,6 +196,9 @@ mod tests {
             }
         }
         let error = Partition::new(Layout::TwoDimensional, 8).unwrap_err().to_string();
-        assert_eq!(error, "8 nodes: at least 1, and in two dimensions a square, as 4 or 9");
+        assert_eq!(
+            error,
+            "8 nodes are not possible; choose at least 1, and in two dimensions a square number such as 4 or 9"
+        );
     }
 }

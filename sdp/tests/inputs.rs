@@ -150,7 +150,7 @@ fn steep(degree: u32) -> PolynomialProgram {
 #[test]
 fn programs_without_poles_are_solved_at_any_degree() -> Result<()> {
     let all = (2..=50).step_by(2).chain([56, 58, 60, 62, 70, 80]);
-    for degree in all.filter(|degree| effort() > 1 || [2, 14, 56, 62].contains(degree)) {
+    for degree in all.filter(|degree| effort() > 1 || [2, 14, 56].contains(degree)) {
         let solution = solve(&steep(degree).problem(300 + 6 * degree)?)?;
         assert_eq!(solution.termination, Termination::PrimalDualOptimal, "degree {degree}");
         let off = (solution.quality.dual_objective + degree - 1u32).abs();
@@ -190,7 +190,10 @@ fn zeros_behind_a_polynomial_are_not_unsymmetric() -> Result<()> {
         assert_eq!(digits(&found, &with("[1, 0]", "[1, 0]")?), f64::MAX, "{left} {right}");
     }
     for (left, right) in [("[1, 0]", "[1, 1]"), ("[1, 0]", "[2]"), ("[0]", "[0, 1]")] {
-        assert!(with(left, right).unwrap_err().to_string().contains("(0, 1) and (1, 0) differ"), "{left} {right}");
+        assert!(
+            with(left, right).unwrap_err().to_string().contains("(0, 1) and (1, 0), counted from 0, differ"),
+            "{left} {right}"
+        );
     }
     Ok(())
 }
@@ -282,7 +285,7 @@ fn bad_polynomial_programs_are_refused_with_their_place() {
     check(with("[]", ""), "0 rows");
     check(with(r#"[[[["7"], ["1"]], [["7"], ["1"]]]]"#, ""), "row 0 has 2 entries");
     let skew = r#"[[[[1], [1]], [[1], [1]]], [[[1], [2]], [[1], [1]]]]"#;
-    check(with(skew, ""), "(0, 1) and (1, 0) differ");
+    check(with(skew, ""), "(0, 1) and (1, 0), counted from 0, differ");
     check(with(PARABOLA, r#", "samplePoints": ["1", "2"]"#), "2 points");
     check(with(PARABOLA, r#", "samplePoints": ["1", "-2", "3"]"#), "sample point 1");
     check(with(PARABOLA, r#", "samplePoints": ["1", "1", "1"]"#), "coincide");

@@ -167,7 +167,7 @@ fn programs() -> Result<Vec<(&'static str, Problem)>> {
 #[test]
 fn runs_keep_their_plan_and_their_limit() -> Result<()> {
     alone(|| {
-        for (name, problem) in programs()? {
+        for (turn, (name, problem)) in programs()?.into_iter().enumerate() {
             let free = run(&problem, 1, None)?;
             for threads in [1, 2] {
                 let ctx = Context::builder().threads(threads).build()?;
@@ -177,6 +177,10 @@ fn runs_keep_their_plan_and_their_limit() -> Result<()> {
                     matches!(refused, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == plan.planned_bytes),
                     "{name}: {refused}"
                 );
+                // A run takes part of a second: with little effort the programs take turns at the threads.
+                if effort() == 1 && (turn + threads) % 2 == 0 {
+                    continue;
+                }
                 let peak = measured(plan.planned_bytes, || {
                     let problem = problem.rounded(problem.precision_bits)?; // without tables that a run has made
                     let before = allocated_bytes();
@@ -379,9 +383,9 @@ fn plans_of_small_programs_meet_the_peak() -> Result<()> {
         run_with(&first, 2, None, &SolverOptions::new(first.form))?;
         for (turn, file) in ["truss1", "control1", "hinf1", "theta1"].into_iter().enumerate() {
             let problem = read_problem(&data.join(format!("sdplib/{file}.dat-s")), 256)?;
-            for (threads, ramp) in [(1, false), (2, false), (1, true), (2, true)] {
-                // Threads and ramps take turns at the programs.
-                if effort() == 1 && (threads + usize::from(ramp) + turn).is_multiple_of(2) {
+            for (at, (threads, ramp)) in [(2, false), (2, true), (1, false), (1, true)].into_iter().enumerate() {
+                // With little effort one of them for each program: runs to the end take seconds.
+                if effort() == 1 && at != turn {
                     continue;
                 }
                 let options = SolverOptions { ramp, ..SolverOptions::new(problem.form) };
@@ -450,7 +454,7 @@ fn plans_of_known_programs_meet_the_peak() -> Result<()> {
 #[test]
 fn ranks_read_their_parts_of_a_checkpoint() -> Result<()> {
     alone(|| {
-        let (problem, folder) = (paths(6, 100, 256)?, tempfile::tempdir().unwrap());
+        let (problem, folder) = (paths(3, 100, 256)?, tempfile::tempdir().unwrap());
         let options = SolverOptions { ramp: false, max_iterations: 2, ..SolverOptions::new(problem.form) };
         let checkpoints = Checkpoints::new(&problem);
         checkpoints.save(folder.path(), &run_with(&problem, 1, None, &options)?.state())?;

@@ -187,7 +187,7 @@ fn polynomials_have_their_minima_and_files_are_written() -> Result<()> {
         let again = solver.run(state, |_, _| Ok(Control::Continue))?;
         assert_eq!((again.termination, again.iterations), (Termination::PrimalDualOptimal, 0));
         std::fs::write(out.join("y.txt"), "2 1\n1\n1\n").unwrap();
-        assert!(load_checkpoint(&out, &problem).unwrap_err().to_string().contains("instead of '1 1'"));
+        assert!(load_checkpoint(&out, &problem).unwrap_err().to_string().contains("must have the sizes '1 1'"));
     }
     Ok(())
 }

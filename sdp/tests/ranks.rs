@@ -176,7 +176,7 @@ fn check(name: &str, problem: &Problem, counts: &[usize]) -> Result<()> {
 #[test]
 fn polynomial_programs_have_the_bits_of_one_process() -> Result<()> {
     // Each run takes seconds: more ranks than divide the matrices, with one thread and with two.
-    let (five, one) = if effort() > 1 { (&[1, 2, 3, 4][..], &[2, 3][..]) } else { (&[3, 4][..], &[2][..]) };
+    let (five, one) = if effort() > 1 { (&[1, 2, 3, 4][..], &[2, 3][..]) } else { (&[4][..], &[2][..]) };
     check("five matrices", &polynomials(5, 2, 300)?, five)?;
     check("one matrix", &polynomials(1, 1, 200)?, one)
 }
@@ -187,7 +187,7 @@ fn one_point_blocks_have_the_bits_of_one_process() -> Result<()> {
     check(
         "one-point blocks",
         &singles(300, polynomials(2, 2, 256)?)?,
-        if effort() > 1 { &[1, 2, 3, 4] } else { &[2, 3] },
+        if effort() > 1 { &[1, 2, 3, 4] } else { &[3] },
     )?;
     let sparse = paths(2, 200, true)?;
     check("beside sparse matrices", &singles(3, sparse)?, &[2])
@@ -229,7 +229,8 @@ fn groups_of_both_kinds_have_the_bits_of_one_process() -> Result<()> {
 #[test]
 fn a_run_goes_on_with_another_number_of_ranks() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
-    for problem in [polynomials(3, 1, 200)?, paths(2, 200, false)?, singles(140, polynomials(2, 1, 200)?)?] {
+    let problems = [polynomials(3, 1, 200)?, paths(2, 200, false)?, singles(140, polynomials(2, 1, 200)?)?];
+    for (turn, problem) in problems.into_iter().enumerate() {
         let alone = Solver::new(context(2)?, &problem, options(&problem))?;
         let whole = run(&alone, alone.begin()?)?.unwrap();
         let save = |solver: &Solver<'_>, name: &str, stop: bool| {
@@ -273,7 +274,10 @@ fn a_run_goes_on_with_another_number_of_ranks() -> Result<()> {
         for text in texts {
             assert!(text?.contains("different states"));
         }
-        assert!(run(&alone, begin()?)?.unwrap().point == whole.point);
+        // Each of these runs takes part of a second, and one process goes on alike with every kind of program.
+        if effort() > 1 || turn == 0 {
+            assert!(run(&alone, begin()?)?.unwrap().point == whole.point);
+        }
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! Depends on: the memory that the process holds (resident set, from the system). Independent of: plans.
 
 use crate::units::format_bytes;
+use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::comm::{Reduction, Transport};
 use sunzi::{Error, Result};
 
@@ -26,6 +27,20 @@ pub struct Budget {
     held_bytes: u64,
     /// The part of the held bytes that is the program itself.
     program_bytes: u64,
+    /// The part of the held bytes that the program takes with its threads, on a node all its processes.
+    process_bytes: u64,
+}
+
+/// The bytes of processes in the limit that the last refusal of a budget named; 0 before any.
+static REFUSED_PROCESS_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// The processes of a node that is planned for.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeProcesses {
+    /// Number of processes.
+    pub count: usize,
+    /// Worker threads of each process.
+    pub threads: usize,
 }
 
 /// The scope of a limit.
@@ -41,13 +56,17 @@ impl Budget {
     /// The budget of a process that holds matrices of `matrix_bytes` bytes, and has not yet started its threads.
     pub fn now(limit_bytes: u64, threads: usize, matrix_bytes: u64) -> Budget {
         let program_bytes = program_bytes(resident_bytes().saturating_sub(matrix_bytes));
-        let held_bytes = program_bytes + THREAD_BYTES * threads as u64;
-        Budget { scope: Scope::Process, limit_bytes, held_bytes, program_bytes }.with_held(matrix_bytes)
+        let process_bytes = program_bytes + THREAD_BYTES * threads as u64;
+        let held_bytes = process_bytes;
+        Budget { scope: Scope::Process, limit_bytes, held_bytes, program_bytes, process_bytes }.with_held(matrix_bytes)
     }
 
-    /// The budget of a node of another cluster, on which no memory is in use yet.
-    pub fn of_absent_node(limit_bytes: u64) -> Budget {
-        Budget { scope: Scope::Node, limit_bytes, held_bytes: 0, program_bytes: 0 }
+    /// The budget of a node of another cluster before it holds matrices.
+    pub fn of_absent_node(limit_bytes: u64, processes: NodeProcesses) -> Budget {
+        let program_bytes = PROGRAM_BYTES + STEP_BYTES;
+        let each = program_bytes.saturating_add(THREAD_BYTES.saturating_mul(processes.threads as u64));
+        let process_bytes = each.saturating_mul(processes.count as u64);
+        Budget { scope: Scope::Node, limit_bytes, held_bytes: process_bytes, program_bytes, process_bytes }
     }
 
     /// The budget of all ranks of a node together, under the same limit; for each rank the libraries of its connection
@@ -57,9 +76,20 @@ impl Budget {
     /// [`Error::Transport`].
     pub fn of_node(self, node: &dyn Transport) -> Result<Budget> {
         let program_bytes = self.program_bytes.max(PROGRAM_BYTES + STEP_BYTES);
-        let mut held = [self.held_bytes - self.program_bytes + program_bytes];
-        node.all_reduce(Reduction::Sum, &mut held)?;
-        Ok(Budget { held_bytes: held[0], program_bytes, ..self })
+        let mut sums = [self.held_bytes, self.process_bytes].map(|bytes| bytes - self.program_bytes + program_bytes);
+        node.all_reduce(Reduction::Sum, &mut sums)?;
+        let [held_bytes, process_bytes] = sums;
+        Ok(Budget { held_bytes, program_bytes, process_bytes, ..self })
+    }
+
+    /// Bytes of the process or of the processes of a node in addition to matrices and planned work.
+    pub fn process_bytes(&self) -> u64 {
+        self.process_bytes
+    }
+
+    /// The smallest limit for an operation that needs `needed_bytes` bytes.
+    pub fn least_limit(&self, needed_bytes: u64) -> u64 {
+        self.held_bytes.saturating_add(needed_bytes)
     }
 
     /// The budget after further memory will have been taken.
@@ -89,7 +119,8 @@ impl Budget {
     }
 
     fn refusal(&self, needed_bytes: u64) -> Error {
-        let minimum_bytes = self.held_bytes.saturating_add(needed_bytes);
+        REFUSED_PROCESS_BYTES.store(self.process_bytes, Ordering::Relaxed);
+        let minimum_bytes = self.least_limit(needed_bytes);
         Error::MemoryLimit { limit_bytes: self.limit_bytes, minimum_bytes }
     }
 
@@ -102,6 +133,13 @@ impl Budget {
         let (limit, left) = (format_bytes(self.limit_bytes), format_bytes(self.left()));
         format!("{limit} for {scope}, {left} left for the operation")
     }
+}
+
+/// The part of the limit named by the last refusal of a budget that processes take in addition to matrices, in words;
+/// `None` before any refusal.
+pub fn refused_process_words() -> Option<String> {
+    let bytes = REFUSED_PROCESS_BYTES.load(Ordering::Relaxed);
+    (bytes > 0).then(|| format!("of which {} are for processes: code, libraries and threads", format_bytes(bytes)))
 }
 
 /// The memory that the process takes in addition to matrices, from the memory that it occupies before the work begins.
@@ -136,7 +174,7 @@ mod tests {
     #[test]
     fn a_refusal_names_a_minimum_that_would_be_accepted() {
         let (limit_bytes, held_bytes) = (100 << 20, 30 << 20);
-        let budget = Budget { scope: Scope::Process, limit_bytes, held_bytes, program_bytes: 0 };
+        let budget = Budget { scope: Scope::Process, limit_bytes, held_bytes, program_bytes: 0, process_bytes: 0 };
         assert_eq!(budget.left(), 70 << 20);
         assert!(budget.admit(70 << 20).is_ok());
         let Err(Error::MemoryLimit { limit_bytes, minimum_bytes }) = budget.admit((70 << 20) + 1) else {
@@ -149,10 +187,11 @@ mod tests {
         let error = budget.restate(Error::MemoryLimit { limit_bytes: 1, minimum_bytes: 80 << 20 });
         assert!(matches!(error, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == 110 << 20), "{error}");
         assert!(matches!(budget.restate(Error::Cancelled), Error::Cancelled));
-        let Err(Error::MemoryLimit { minimum_bytes, .. }) = Budget::of_absent_node(7).with_held(5).admit(3) else {
-            panic!("must be refused")
-        };
-        assert_eq!(minimum_bytes, 8, "nothing varies on a node that is not there");
+        let node = Budget::of_absent_node(7, NodeProcesses { count: 3, threads: 2 }).with_held(5);
+        let Err(Error::MemoryLimit { minimum_bytes, .. }) = node.admit(3) else { panic!("must be refused") };
+        let processes = 3 * (PROGRAM_BYTES + STEP_BYTES + 2 * THREAD_BYTES);
+        assert_eq!((minimum_bytes, node.process_bytes()), (8 + processes, processes));
+        assert!(refused_process_words().is_some_and(|words| words.contains("147.00 MiB")), "3 times 49 MiB");
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn encode(error: &Error, rank: usize) -> Result<Vec<u8>> {
 }
 
 fn decode(bytes: &[u8]) -> Result<Error> {
-    let unreadable = |error: String| Error::Transport(format!("an error that cannot be read: {error}"));
+    let unreadable = |error: String| Error::Transport(format!("the error of another rank cannot be decoded: {error}"));
     let float = |(bits, digits): (u32, String)| {
         let parsed = Float::parse_radix(&digits, 16).map_err(|error| unreadable(error.to_string()))?;
         Ok(Float::with_val(bits, parsed))

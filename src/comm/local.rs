@@ -64,7 +64,7 @@ pub fn alone() -> &'static LocalRank {
     &ALONE
 }
 
-/// Runs `work` on `size` ranks, a thread each, and returns what they return, in the order of the ranks.
+/// Runs `work` on `size` ranks, one thread for each, and returns the results in the order of the ranks.
 ///
 /// # Panics
 /// If a rank panics.

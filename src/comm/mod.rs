@@ -1,4 +1,4 @@
-//! Ranks that work together: messages, collective calls, and memory that the ranks of a node share.
+//! Groups of ranks: messages, collective calls, and memory that the ranks of a node share.
 //!
 //! Depends on: words and ranks. Independent of: matrices, residues, owners of tiles. [`Transport`] is implemented by
 //! `local` (the ranks are threads of one process) and by MPI; all code above the trait is shared. Promise: calls that
@@ -14,12 +14,14 @@ pub mod local;
 pub mod mailbox;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+mod planned;
 pub mod window;
 
 pub use agree::{Fence, agree, agreed};
 pub(crate) use agree::{alike, check_alike};
 pub(crate) use fingerprint::{Said, Say, say_as_number, say_fields};
 pub use launch::launched;
+pub(crate) use planned::PlannedRank;
 
 use crate::error::{Error, Result};
 use mailbox::Mailbox;
@@ -60,8 +62,9 @@ pub struct Incoming<'a> {
 /// [`Transport::exchange`] is collective over the ranks named in it.
 ///
 /// # Safety
-/// Windows rely on it: [`Transport::all_reduce`] returns on no rank before all ranks of the group have called it, with
-/// the same result everywhere, and writes of a rank before its call are visible to all ranks after theirs.
+/// Windows rely on [`Transport::all_reduce`]: it returns on no rank before all ranks of the group have called it, it
+/// returns the same result on all ranks, and what a rank wrote before its call is visible to every rank after that
+/// rank's call.
 pub unsafe trait Transport: Send + Sync {
     /// This rank within the group, from 0.
     fn rank(&self) -> usize;
@@ -69,25 +72,26 @@ pub unsafe trait Transport: Send + Sync {
     /// Number of ranks.
     fn size(&self) -> usize;
 
-    /// Combines `words` of all ranks (as many on each) and gives every rank the result.
+    /// Combines the `words` of all ranks, element by element, and stores the result in `words` on every rank; all ranks
+    /// pass the same number of words.
     ///
     /// # Errors
     /// [`crate::Error::Transport`], as for all calls below.
     fn all_reduce(&self, reduction: Reduction, words: &mut [u64]) -> Result<()>;
 
-    /// Gives every rank the words of rank `root`; as many words on each.
+    /// Copies the words of rank `root` to all ranks; all ranks pass the same number of words.
     ///
     /// # Errors
     /// See [`Transport::all_reduce`].
     fn broadcast(&self, root: usize, words: &mut [u64]) -> Result<()>;
 
-    /// `all` becomes the words of rank 0, then of rank 1, and so on; as many from each.
+    /// Fills `all` with the words of rank 0, then of rank 1, and so on; all ranks pass the same number of words.
     ///
     /// # Errors
     /// See [`Transport::all_reduce`].
     fn all_gather(&self, own: &[u64], all: &mut [u64]) -> Result<()>;
 
-    /// Sends and receives at the same time; returns when all of it is done.
+    /// Sends and receives at the same time; returns when all transfers have ended.
     ///
     /// Messages between two ranks are matched in the order of the calls and, within a call, of the lists.
     ///
@@ -95,21 +99,22 @@ pub unsafe trait Transport: Send + Sync {
     /// See [`Transport::all_reduce`].
     fn exchange(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()>;
 
-    /// Sends a copy of `words` without waiting for its receiver, which takes it by [`Transport::exchange`], in the
-    /// order in which this rank sends. The copy stays until it has left: a rank that posts calls [`Transport::settle`]
-    /// at the end.
+    /// Sends a copy of `words` without waiting for the receiver, which receives it by [`Transport::exchange`], in the
+    /// order in which this rank sends. The copy stays in memory until it has been sent, so a rank that posts must call
+    /// [`Transport::settle`] at the end.
     ///
     /// # Errors
     /// See [`Transport::all_reduce`].
     fn post(&self, to: usize, words: &[u64]) -> Result<()>;
 
-    /// Waits until all posted words have left. Not collective, but their receivers must receive them.
+    /// Waits until all posted words have been sent. The call is not collective, but the receivers must receive the
+    /// words.
     ///
     /// # Errors
     /// See [`Transport::all_reduce`].
     fn settle(&self) -> Result<()>;
 
-    /// The ranks with the same `color` as a group of their own, in their order here.
+    /// The ranks that pass the same `color`, as a separate group in which they keep their order.
     ///
     /// # Errors
     /// See [`Transport::all_reduce`].
@@ -121,15 +126,15 @@ pub unsafe trait Transport: Send + Sync {
     /// See [`Transport::all_reduce`].
     fn machine(&self) -> Result<usize>;
 
-    /// Memory of `words` words, zero, that all ranks of the group address; they must be able to share memory.
+    /// Memory of `words` zero words that all ranks of the group address; the ranks must be able to share memory.
     ///
     /// # Errors
-    /// [`crate::Error::OutOfMemory`] on every rank where the system refuses the memory, now rather than by a signal
-    /// later; [`crate::Error::InvalidArgument`] for a kind that this transport does not have.
+    /// [`crate::Error::OutOfMemory`] on every rank if the system refuses the memory, which is reserved at once and not
+    /// at its first use; [`crate::Error::InvalidArgument`] for a kind that this transport does not have.
     fn open_window(&self, kind: WindowKind, words: usize) -> Result<Box<dyn Backing>>;
 
-    /// Opens a mailbox for messages that no rank waits for, apart from all other calls. Under MPI the thread that uses
-    /// it must be one that may call MPI.
+    /// Opens a mailbox for asynchronous messages, which are separate from those of all other calls. Under MPI the
+    /// thread that uses it must be one that may call MPI.
     ///
     /// # Errors
     /// See [`Transport::all_reduce`].

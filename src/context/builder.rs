@@ -51,13 +51,14 @@ impl ContextBuilder {
 
     /// Kernel by name, or `auto` (the default: the fastest kernel for this CPU and build, or for the device).
     ///
-    /// `cuda-f64` and `cuda-i8` need [`ContextBuilder::devices`]; without it they use the first CUDA device.
+    /// `cuda-f64` and `cuda-i8` run on the devices of [`ContextBuilder::devices`]; if there are none, they run on the
+    /// first CUDA device.
     pub fn kernel(mut self, name: &str) -> Self {
         self.kernel = Some(name.to_string());
         self
     }
 
-    /// Whether each product is checked by a redundant prime; off by default; adds one prime to the work.
+    /// Whether each product is checked by a redundant prime, which adds one prime to the work; off by default.
     ///
     /// Factorisations and triangular solves are not checked, except for the products of a solve by recursive splitting:
     /// [`crate::verify::verify_cholesky`] checks a whole factor.
@@ -68,8 +69,8 @@ impl ContextBuilder {
 
     /// Whether each product is tested with a random vector before it is rounded (Freivalds); off by default.
     ///
-    /// It also checks conversions, which the self-check does not; it applies to the same operations. It reads every
-    /// entry of the operands two more times.
+    /// The test applies to the same operations as the self-check and, unlike it, also covers conversions. It reads
+    /// every entry of the operands two more times.
     pub fn freivalds(mut self, on: bool) -> Self {
         self.freivalds = on;
         self
@@ -89,7 +90,7 @@ impl ContextBuilder {
     pub fn build(self) -> Result<Context> {
         let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         if !(1..=4096).contains(&threads) {
-            return Err(Error::InvalidArgument(format!("{threads} threads: choose 1 to 4096")));
+            return Err(Error::InvalidArgument(format!("threads = {threads} is not valid; choose 1 to 4096")));
         }
         let (kernel, devices) = processor::check().and_then(|()| self.choose_kernel())?;
         let pool = (threads > 1).then(|| WorkerPool::new(threads)).transpose()?;

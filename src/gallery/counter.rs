@@ -16,11 +16,11 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Where exponents are spread, one entry of this number is 0.
 const ZERO_ENTRIES: u64 = 29;
 
-/// Entries with full random significands and signs; exponents are uniform in `[-spread_bits, spread_bits]`, and where
-/// that is more than 0 some entries are 0.
+/// Entries with full random significands and signs; exponents are uniform in `[-spread_bits, spread_bits]`, and some
+/// entries are 0 if `spread_bits` is more than 0.
 ///
-/// The result has the same bits for the same arguments, on any number of threads. It runs on the threads of the current
-/// rayon pool.
+/// The result has the same bits for the same arguments, on any number of threads. The entries are computed by the
+/// threads of the current rayon pool.
 ///
 /// # Errors
 /// The errors of [`Matrix::zeros`].

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 /// Bytes of a block that is made at a time.
 const BLOCK_BYTES: u64 = 8 << 20;
 
-/// A test matrix for a file.
+/// A test matrix to be written to a file.
 #[derive(Clone, Copy, Debug)]
 pub struct FileMatrix {
-    /// Its kind.
+    /// Kind of the matrix.
     pub kind: Kind,
-    /// Its shape and precision.
+    /// Shape and precision of the matrix.
     pub size: Size,
     /// Seed of the random kinds.
     pub seed: u64,
@@ -35,14 +35,17 @@ impl FileMatrix {
         let Size { rows, cols, .. } = self.size;
         if self.symmetric && (rows != cols || !self.kind.is_symmetric()) {
             let kind = self.kind.name();
-            return Err(Error::InvalidArgument(format!("a {rows} x {cols} matrix {kind} is not symmetric")));
+            return Err(Error::InvalidArgument(format!(
+                "a {rows} x {cols} matrix of the kind {kind} is not symmetric"
+            )));
         }
         Ok(())
     }
 }
 
-/// Writes the binary file `path`, which appears complete or not at all: byte for byte the one that [`crate::io::write`]
-/// makes of the matrix of [`generate`](super::generate). Returns the time spent on making the entries.
+/// Writes the binary file `path`, which appears complete or not at all; it is byte for byte the file that
+/// [`crate::io::write`] writes for the matrix of [`generate`](super::generate). Returns the time spent on making the
+/// entries.
 ///
 /// Cost: as `generate`; in addition the file is read once for its checksum. Memory: a few MB, and a column (for
 /// `bootstrap1d` 16 rows) for each thread. `progress` receives the entries done (phase `generate`) and the bytes read

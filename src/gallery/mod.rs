@@ -86,7 +86,7 @@ impl Kind {
         })
     }
 
-    /// Its name.
+    /// Name of the kind.
     pub fn name(self) -> &'static str {
         KINDS.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
@@ -100,17 +100,17 @@ impl Kind {
     /// Splits a matrix of this kind, or its lower triangle if `lower` is set, into blocks of about `bytes` bytes each;
     /// returns their rows and columns.
     ///
-    /// A block has one column at least, or for `bootstrap1d` 16 rows. Making all by [`generate_block`] costs as much as
-    /// making the matrix by [`generate`].
+    /// A block has at least one column or, for `bootstrap1d`, at least 16 rows. Making all blocks by [`generate_block`]
+    /// costs as much as making the matrix by [`generate`].
     pub fn blocks(self, size: Size, lower: bool, bytes: u64) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         columns::blocks(self, size, lower, bytes)
     }
 }
 
-/// The test matrix of this kind; `seed` matters to `random` and `graded` only.
+/// The test matrix of this kind; `seed` affects only `random` and `graded`.
 ///
-/// Cost: linear in the entries, each about one operation of that precision; `pascal` grows with the entries' own
-/// lengths, `bootstrap1d` with the precision. Memory: the matrix, and a column or a few rows more for each thread.
+/// Cost: about one operation of that precision for each entry; for `pascal` the cost grows with the lengths of the
+/// entries, for `bootstrap1d` with the precision. Memory: the matrix, and a column or a few rows more for each thread.
 ///
 /// # Errors
 /// The errors of [`Matrix::zeros`]; [`Error::ExponentRange`] for a `bootstrap1d` of more than about 10^7 columns.
@@ -130,7 +130,7 @@ pub fn generate_block(kind: Kind, size: Size, seed: u64, (rows, cols): (Range<us
     if rows.start > rows.end || cols.start > cols.end || rows.end > size.rows || cols.end > size.cols {
         let (all_rows, all_cols) = (size.rows, size.cols);
         return Err(Error::InvalidArgument(format!(
-            "rows {rows:?}, columns {cols:?} are not a block of a {all_rows} x {all_cols} matrix"
+            "rows {rows:?} and columns {cols:?} do not define a block of a {all_rows} x {all_cols} matrix"
         )));
     }
     Matrix::check_size(rows.len(), cols.len(), size.precision_bits)?;

@@ -144,10 +144,14 @@ fn read_limbs<R: Read>(
 /// The rules of `math::float` for one number.
 pub(super) fn check_number(head: Head, limbs: &[u64], precision_bits: u32) -> std::result::Result<(), &'static str> {
     if head.is_zero() {
-        return if limbs.iter().all(|&limb| limb == 0) { Ok(()) } else { Err("a zero with a significand") };
+        return if limbs.iter().all(|&limb| limb == 0) {
+            Ok(())
+        } else {
+            Err("it is zero, but its significand is not")
+        };
     }
     if Head::new(head.is_negative(), head.exponent().clamp(-MAXIMUM_EXPONENT, MAXIMUM_EXPONENT)) != head {
-        return Err("its exponent is out of range or its head malformed");
+        return Err("its exponent is out of range, or its head is malformed");
     }
     if limbs[limbs.len() - 1] >> 63 == 0 {
         return Err("the top bit of its significand is 0");

@@ -116,14 +116,17 @@ impl BinaryHeader {
         let BinaryHeader { rows, cols, precision_bits, symmetry } = *self;
         if !(2..=MAXIMUM_PRECISION_BITS).contains(&precision_bits) {
             return Err(format!(
-                "impossible precision of {precision_bits} bits: 2 to {MAXIMUM_PRECISION_BITS} are supported"
+                "the header states a precision of {precision_bits} bits: only 2 to {MAXIMUM_PRECISION_BITS} are \
+                 supported"
             ));
         }
         if symmetry == Symmetry::SymmetricLower && rows != cols {
-            return Err(format!("impossible shape: a symmetric matrix of {rows} x {cols}"));
+            return Err(format!("the header states a symmetric matrix of {rows} x {cols}, which is not square"));
         }
         if stored != self.entries() {
-            return Err(format!("impossible shape: {rows} x {cols} with {stored} stored entries"));
+            return Err(format!(
+                "the header states {stored} stored entries, which a {rows} x {cols} matrix cannot have"
+            ));
         }
         let words = rows.checked_mul(cols).and_then(|count| count.checked_mul(8 * (1 + self.limbs())));
         if self.file_bytes().is_none() || words.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
@@ -191,8 +194,8 @@ mod tests {
             (36, &[7], "layout 7"),
             (37, &[2], "element form 2"),
             (24, &[4], "a symmetric matrix of 3 x 4"),
-            (32, &[0], "impossible precision of 0 bits"),
-            (40, &[5], "3 x 3 with 5 stored entries"),
+            (32, &[0], "the header states a precision of 0 bits"),
+            (40, &[5], "5 stored entries, which a 3 x 3 matrix cannot have"),
             (48, &[1], "unknown header fields"),
         ];
         for (at, value, message) in cases {

@@ -39,7 +39,7 @@ pub struct BlockStreamOptions {
 /// Statistics of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlockStreamStatistics {
-    /// Bytes read, by all streams that add to its counter.
+    /// Bytes read by all streams that share the counter.
     pub read_bytes: u64,
     /// Seconds during which the thread was reading.
     pub read_seconds: f64,
@@ -73,7 +73,7 @@ pub struct BlockStream {
     reader: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// A block that was read. Its buffer goes back to the stream when it is dropped.
+/// A block that was read. Dropping the block returns its buffer to the stream.
 pub struct StreamedBlock {
     place: FileBlock,
     buffer: IoBuffer,
@@ -146,7 +146,7 @@ impl BlockStream {
         BlockStream::counting(options, order, Arc::default())
     }
 
-    /// The same; the bytes are also added to a counter as they are read.
+    /// As [`BlockStream::new`]; the bytes are also added to a counter as they are read.
     ///
     /// # Errors
     /// As [`BlockStream::new`].
@@ -239,12 +239,12 @@ impl std::fmt::Debug for BlockStream {
 }
 
 impl StreamedBlock {
-    /// Where it lies.
+    /// The file, and the rows and columns of the block in it.
     pub fn place(&self) -> &FileBlock {
         &self.place
     }
 
-    /// Its entries. In a symmetric file the entries above the diagonal are read from their mirror images.
+    /// The entries of the block. In a symmetric file the entries above the diagonal are read from their mirror images.
     ///
     /// # Errors
     /// The errors of [`MatrixView::from_parts`].

@@ -132,7 +132,7 @@ impl MatrixFile {
         }
     }
 
-    /// Its name.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -266,8 +266,8 @@ impl MatrixFile {
         Ok(limbs)
     }
 
-    /// Reads the whole file once, and its heads twice; checks every number and the checksum. `visit` sees each stored
-    /// entry's row, column and head.
+    /// Reads the whole file once, and its heads twice; checks every number and the checksum. `visit` receives the row,
+    /// column and head of each stored entry.
     ///
     /// # Errors
     /// [`Error::Format`] for damage and invalid numbers, [`Error::Io`], [`Error::Cancelled`], the errors of `visit`.
@@ -279,7 +279,7 @@ impl MatrixFile {
         self.check_heads(progress, &mut FirstWalk(visit))
     }
 
-    /// Reads all heads once; `visit` sees each stored entry's row, column and head. Nothing is checked.
+    /// Reads all heads once; `visit` receives the row, column and head of each stored entry. Nothing is checked.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Cancelled`].

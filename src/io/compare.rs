@@ -235,7 +235,11 @@ impl fmt::Display for Comparison {
             (true, _) => writeln!(f, "equal within the tolerance: all {all}, of which {count} differ")?,
             (false, true) => writeln!(f, "different: {count} of {all}")?,
             (false, false) => {
-                writeln!(f, "different: {} of {all} beyond the tolerance, {count} in all", self.beyond_entries)?;
+                writeln!(
+                    f,
+                    "different: {} of {all} differ by more than the tolerance, {count} differ at all",
+                    self.beyond_entries
+                )?;
             }
         }
         if let Some(first) = &self.first {

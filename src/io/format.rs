@@ -19,9 +19,9 @@ pub enum FileFormat {
     /// Lines of numbers with commas between them, `.csv`. When read, semicolons, tabs and blanks are also accepted as
     /// separators.
     Csv,
-    /// The same, written with tabs, `.tsv`.
+    /// As [`FileFormat::Csv`], but written with tabs, `.tsv`.
     Tsv,
-    /// The same, written with blanks, `.txt` and `.dat`.
+    /// As [`FileFormat::Csv`], but written with blanks, `.txt` and `.dat`.
     Text,
     /// An array of NumPy, `.npy`.
     Npy,
@@ -34,11 +34,11 @@ pub enum FileFormat {
     Sdpa,
 }
 
-/// How the bytes of a file are compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
     /// gzip, `.gz`.
@@ -123,7 +123,8 @@ impl FileFormat {
     pub(super) fn unknown(path: &Path) -> Error {
         let endings = FORMATS.iter().flat_map(|entry| entry.endings).copied().collect::<Vec<_>>().join(", ");
         Error::InvalidArgument(format!(
-            "{}: the name does not say the format: it must end in one of {endings}, and may have .gz or .zst behind it",
+            "{}: the name does not determine the format: it must end in one of {endings}, optionally followed by .gz \
+             or .zst",
             path.display()
         ))
     }
@@ -160,7 +161,7 @@ fn by_ending(name: &[u8]) -> (Option<FileFormat>, Compression) {
     (FORMATS.iter().find(means).map(|entry| entry.format), compression)
 }
 
-/// The location of a matrix: a file, and if that contains several matrices, which of them.
+/// The location of a matrix: a file and, if the file contains several matrices, the name of one of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Location {
@@ -214,7 +215,7 @@ mod tests {
         }
         let error = FileFormat::of(Path::new("a.xyz")).unwrap_err().to_string();
         assert!(
-            error.starts_with("a.xyz: the name does not say the format: it must end in one of .mtx, .bin,"),
+            error.starts_with("a.xyz: the name does not determine the format: it must end in one of .mtx, .bin,"),
             "{error}"
         );
         assert!(FileFormat::of(Path::new("a.dat-s")).unwrap_err().to_string().ends_with("read, but not written"));

@@ -5,16 +5,16 @@ use crate::math::float::{FloatRef, Head};
 
 /// A visitor of the heads of all stored entries, in two passes of the same order.
 pub trait HeadVisitor {
-    /// The first walk, in which a head may be malformed.
+    /// Receives an entry in the first pass, in which its head may be malformed.
     ///
     /// # Errors
-    /// The error that ends the walk.
+    /// An error ends the pass.
     fn first(&mut self, row: usize, col: usize, head: Head) -> Result<()>;
 
-    /// The second walk: the entry is a valid number.
+    /// Receives an entry in the second pass, in which it is a valid number.
     ///
     /// # Errors
-    /// The error that ends the walk.
+    /// An error ends the pass.
     fn second(&mut self, row: usize, col: usize, number: FloatRef<'_>) -> Result<()>;
 }
 

@@ -97,7 +97,10 @@ pub(super) fn refused(
             format!("{at} is not an integer, although the first line of the file announces integers: {found}")
         }
         Refusal::NoPrecision => {
-            format!("{at} has to be rounded, but the file does not state its precision: give it in bits; found {found}")
+            format!(
+                "{at} must be rounded, but the file does not state its precision: give the precision in bits; found \
+                 {found}"
+            )
         }
         Refusal::ExponentRange => format!("{at} has a binary exponent outside +-{MAXIMUM_EXPONENT}: {found}"),
         Refusal::TooLong(bits) => {

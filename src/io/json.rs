@@ -91,13 +91,15 @@ fn enter_object<R: Read>(scanner: &mut Scanner<'_, R>, wanted: &str) -> Result<(
             }
         }
     }
-    Err(scanner.error(format_args!("the object has no key '{wanted}': it has {}", seen.text())))
+    Err(scanner.error(format_args!("the object has no key '{wanted}': its keys are {}", seen.text())))
 }
 
 /// Goes to an element of a list.
 fn enter_list<R: Read>(scanner: &mut Scanner<'_, R>, wanted: &str) -> Result<()> {
     let index = wanted.parse::<u64>().map_err(|_| {
-        scanner.error(format_args!("'{wanted}' is a list: select one of its values by number, counted from 0"))
+        scanner.error(format_args!(
+            "'{wanted}' is used as a key of a list: select a value of the list by its index, counted from 0"
+        ))
     })?;
     scanner.step();
     let mut count = 0;
@@ -113,7 +115,8 @@ fn enter_list<R: Read>(scanner: &mut Scanner<'_, R>, wanted: &str) -> Result<()>
             }
         }
     }
-    Err(scanner.error(format_args!("the list has {count} values, so there is no number {index} (counted from 0)")))
+    Err(scanner
+        .error(format_args!("the list has {count} values, so the index {index} (counted from 0) is out of range")))
 }
 
 /// The error for an object of which no value was named.
@@ -136,8 +139,8 @@ fn keys<R: Read>(scanner: &mut Scanner<'_, R>, source: &Source<'_>) -> Error {
     match found {
         Err(error) => error,
         Ok(()) => scanner.error(format_args!(
-            "an object stands where a list is expected: name one of its values, such as {file}:{inside}{first}; it has \
-             {}",
+            "an object stands where a list is expected: name one of its values, such as {file}:{inside}{first}; its \
+             keys are {}",
             seen.text()
         )),
     }

@@ -60,7 +60,7 @@ fn read_rows<S: Syntax, R: Read>(
         loop {
             let is_row = next::<S, R>(scanner)? == S::OPEN;
             if *is_column.get_or_insert(!is_row) == is_row {
-                return Err(scanner.error("a list holds either rows or numbers, not both"));
+                return Err(scanner.error("a list contains both rows and numbers: it must contain only one of them"));
             }
             match is_row {
                 true => read_row::<S, R>(scanner, &mut outline)?,
@@ -88,7 +88,7 @@ fn read_row<S: Syntax, R: Read>(scanner: &mut Scanner<'_, R>, outline: &mut Outl
     }
     loop {
         if next::<S, R>(scanner)? == S::OPEN {
-            return Err(scanner.error("a list within a row: a matrix has two levels of lists"));
+            return Err(scanner.error("a row contains a list: a matrix has only two levels of lists"));
         }
         let word = S::word(scanner)?;
         outline.entry(scanner, word)?;

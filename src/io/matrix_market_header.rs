@@ -97,18 +97,28 @@ fn parse_banner(line: &[u8]) -> std::result::Result<MatrixMarketHeader, String> 
     let arrangement = match *arrangement {
         b"array" => Arrangement::Array,
         b"coordinate" => Arrangement::Coordinate,
-        other => return Err(format!("unknown arrangement {}: array and coordinate are supported", shown(other))),
+        other => {
+            return Err(format!("the arrangement {} is not supported: only array and coordinate are", shown(other)));
+        }
     };
     let field = match *field {
         b"real" | b"double" => Field::Real,
         b"integer" => Field::Integer,
-        other => return Err(format!("entries of kind {} are not supported: real and integer are", shown(other))),
+        other => {
+            return Err(format!(
+                "entries of kind {} are not supported: only real and integer entries are",
+                shown(other)
+            ));
+        }
     };
     let symmetry = match *symmetry {
         b"general" => Symmetry::General,
         b"symmetric" => Symmetry::SymmetricLower,
         other => {
-            return Err(format!("matrices of kind {} are not supported: general and symmetric are", shown(other)));
+            return Err(format!(
+                "matrices of kind {} are not supported: only general and symmetric matrices are",
+                shown(other)
+            ));
         }
     };
     Ok(MatrixMarketHeader { arrangement, field, symmetry, rows: 0, cols: 0, entries: 0, precision_bits_comment: None })
@@ -173,7 +183,7 @@ pub(super) fn parse_count(word: &[u8], name: &str) -> std::result::Result<usize,
 fn check_size(header: &MatrixMarketHeader, least_bits: u32) -> std::result::Result<(), String> {
     let MatrixMarketHeader { rows, cols, entries, .. } = *header;
     if header.symmetry == Symmetry::SymmetricLower && rows != cols {
-        return Err(format!("a symmetric matrix must be square, this one is {rows} x {cols}"));
+        return Err(format!("the matrix is {rows} x {cols}, but a symmetric matrix must be square"));
     }
     let words = rows.checked_mul(cols).and_then(|count| count.checked_mul(8 * (1 + limbs_for(least_bits))));
     if words.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
@@ -181,7 +191,7 @@ fn check_size(header: &MatrixMarketHeader, least_bits: u32) -> std::result::Resu
     }
     let places = stored_entries(rows, cols, header.symmetry);
     if entries > places {
-        return Err(format!("{entries} entries do not fit the {places} places of the {rows} x {cols} matrix"));
+        return Err(format!("the size line states {entries} entries, but a {rows} x {cols} matrix has only {places}"));
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ use std::sync::Arc;
 /// Selects the entries of a matrix that are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Symmetry {
-    /// All of them.
+    /// All entries.
     #[default]
     General,
     /// The lower triangle, which represents the whole matrix; formats without a symmetric form contain all entries. A
@@ -113,7 +113,8 @@ pub struct WriteOptions {
     pub symmetry: Symmetry,
     /// Decimal or hexadecimal; ignored for binary files, and Mathematica has only decimals.
     pub number_form: NumberForm,
-    /// Called with the entries written (phase `write`), or the rows of lists without entries; may cancel.
+    /// Called with the number of entries written (phase `write`), or of rows if they have no entries; it may cancel the
+    /// call.
     pub progress: Option<Arc<ProgressCallback>>,
 }
 
@@ -127,9 +128,9 @@ setters! { new WriteOptions {
 ///
 /// Accuracy: hexadecimal floats, integers and binary numbers are read exactly, however long; all others are rounded
 /// once, to nearest, ties to even, at the input precision. The matrix has the smallest precision that represents all
-/// these numbers, and at least `precision_bits`. Memory: pages for the matrix and at most 35 MiB more, but not above
-/// twice the matrix; 8 bytes more for each entry of a coordinate file, and twice the matrix if its entries come in no
-/// order, or row by row in a text that does not state their number. Cost: linear in the file.
+/// these numbers, and at least `precision_bits`. Memory: the matrix and at most 35 MiB more, but not more than twice
+/// the matrix; 8 bytes more for each entry of a coordinate file, and twice the matrix if the entries are in no order,
+/// or row by row in a text that does not state their number. Cost: linear in the file.
 ///
 /// # Errors
 /// [`Error::Format`] with the line number for text that the format does not allow, NaN and infinities included;

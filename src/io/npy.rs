@@ -164,7 +164,7 @@ impl<'a, R: Read> NpyFile<'a, R> {
     fn texts(&mut self, header: &NpyHeader, intake: &mut Intake) -> Result<()> {
         let (is_wide, is_big_endian) = (matches!(header.kind, NpyElement::Unicode(_)), header.is_big_endian);
         if header.kind.bytes() == Some(0) && header.rows > 0 && header.cols > 0 {
-            return Err(self.error("the texts of the array are empty"));
+            return Err(self.error("the strings of the array have length 0"));
         }
         let mut text = Vec::new();
         self.entries(header, |bytes, place| {

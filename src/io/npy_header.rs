@@ -73,12 +73,14 @@ impl NpyElement {
 /// A description of the defect.
 pub(super) fn text_range(first: &[u8; 12]) -> Result<std::ops::Range<usize>, String> {
     if first[..6] != *b"\x93NUMPY" {
-        return Err("the file does not begin as NumPy's files do".into());
+        return Err("this is not a NumPy file: the magic bytes at its start are wrong".into());
     }
     let (start, length) = match first[6] {
         1 => (PREFIX_BYTES[0], usize::from(u16::from_le_bytes([first[8], first[9]]))),
         2 | 3 => (PREFIX_BYTES[1], u32::from_le_bytes([first[8], first[9], first[10], first[11]]) as usize),
-        version => return Err(format!("version {version} of NumPy's format is not known: 1, 2 and 3 are")),
+        version => {
+            return Err(format!("version {version} of NumPy's format is not supported: only versions 1, 2 and 3 are"));
+        }
     };
     if !(2..=MAXIMUM_BYTES).contains(&length) {
         return Err(format!("a header of {length} bytes is not supported: the limits are 2 and {MAXIMUM_BYTES} bytes"));
@@ -119,8 +121,8 @@ fn parse_type(value: &str) -> Result<(NpyElement, bool), String> {
     let refused = || {
         let shown: String = name.chars().take(20).filter(char::is_ascii_graphic).collect();
         Err(format!(
-            "entries of type '{shown}' are not supported: doubles and singles (f8, f4), integers, truth values, texts \
-             (U, S) and objects (O) are"
+            "entries of type '{shown}' are not supported: use doubles or singles (f8, f4), integers, booleans, strings \
+             (U, S) or objects (O)"
         ))
     };
     let (order, rest) = match name.as_bytes() {

@@ -131,8 +131,9 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
 
     fn malformed(&self, operation: u8) -> Error {
         let at = self.stream.offset();
-        self.stream
-            .error(format_args!("the objects are not pickled as NumPy does it: byte {operation:#04x} before byte {at}"))
+        self.stream.error(format_args!(
+            "the objects are not in NumPy's pickle format: unexpected byte {operation:#04x} before byte {at}"
+        ))
     }
 
     fn unknown(&self) -> Error {
@@ -284,8 +285,8 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
                 }
                 let name: String = name.escape_default().collect();
                 return Err(self.stream.error(format_args!(
-                    "objects of type {name} are not supported: texts, integers, floats, Decimal, Fraction and mpf are; \
-                     use astype(str) before numpy.save"
+                    "objects of type {name} are not supported: use strings, integers, floats, Decimal, Fraction or \
+                     mpf, or astype(str) before numpy.save"
                 )));
             }
         };

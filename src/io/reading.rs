@@ -98,7 +98,7 @@ impl ReadOptions {
     pub(super) fn resolve(&self, stated: Option<u32>, source: &Source<'_>) -> Result<FilePrecisions> {
         let decimal = self.decimal_bits(stated).ok_or_else(|| {
             let path = source.path.display();
-            Error::InvalidArgument(format!("{path}: the file does not state its precision: give it in bits"))
+            Error::InvalidArgument(format!("{path}: the file does not state its precision: give the precision in bits"))
         })?;
         Ok(FilePrecisions { decimal, least: self.least_bits(stated) })
     }
@@ -134,13 +134,14 @@ impl ReadOptions {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Source<'a> {
-    /// Its name in messages.
+    /// Name of the stream in messages.
     pub path: &'a Path,
-    /// Its format; `None` lets the first bytes determine it: a table of numbers if they show no other format.
+    /// Format of the stream; with `None` its first bytes determine the format, a table of numbers if they show no other
+    /// one.
     pub format: Option<FileFormat>,
     /// The selected matrix, for formats that may contain several.
     pub member: Option<&'a str>,
-    /// Its length, where known.
+    /// Length in bytes, if it is known.
     pub bytes: Option<u64>,
     /// The meaning of a table's first line, for information about it without reading it as a matrix.
     pub header: Headings,
@@ -187,9 +188,9 @@ impl<'a> Source<'a> {
 /// An entry as it was written: a decimal or a fraction, without rounding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WrittenEntry {
-    /// Its row, from 0.
+    /// Row of the entry, from 0.
     pub row: usize,
-    /// Its column, from 0.
+    /// Column of the entry, from 0.
     pub col: usize,
     /// The number.
     pub value: Rational,

@@ -218,7 +218,7 @@ impl<'a, R: Read> Scanner<'a, R> {
         self.start = 0;
         if self.end == self.buffer.len() {
             if self.end >= MAXIMUM_WORD_BYTES {
-                return Err(self.error(format_args!("more than {MAXIMUM_WORD_BYTES} bytes without a break")));
+                return Err(self.error(format_args!("a number or name is longer than {MAXIMUM_WORD_BYTES} bytes")));
             }
             let more = self.end;
             reserve(&mut self.buffer, more)?;

@@ -80,7 +80,7 @@ pub fn read_sdpa(path: impl AsRef<Path>, options: &ReadOptions) -> Result<SdpaPr
 /// As [`read_sdpa`], from any stream, compressed or not.
 ///
 /// # Errors
-/// As there.
+/// As [`read_sdpa`].
 pub fn read_sdpa_stream(reader: impl Read, source: &Source<'_>, options: &ReadOptions) -> Result<SdpaProgram> {
     options.check()?;
     let source = Source { format: Some(FileFormat::Sdpa), ..*source };

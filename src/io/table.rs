@@ -102,8 +102,8 @@ impl<'a, R: Read> Table<'a, R> {
             return Ok(());
         }
         let message = format!(
-            "line {line} counts {start}, {}, ...: it may be one of headings or a row of the matrix; say which: \
-             --header or --no-header for the program, header=True or header=False in Python",
+            "line {line} holds the numbers {start}, {}, ..., which may be headings or a row of the matrix: choose \
+             --header or --no-header in the program, header=True or header=False in Python",
             start + 1
         );
         Err(Error::Format { path: self.scanner.path().to_path_buf(), message })
@@ -138,8 +138,7 @@ impl<'a, R: Read> Table<'a, R> {
         self.counting = start.map(|start| Counting { line: self.scanner.line(), start, integers: true });
         if is_heading && !line.trim_ascii().is_empty() {
             let number = self.scanner.line();
-            self.remarks
-                .push(format!("line {number} was taken as headings and passed over: {}", shown(line.trim_ascii())));
+            self.remarks.push(format!("line {number} was read as headings and skipped: {}", shown(line.trim_ascii())));
         }
         if is_heading {
             self.scanner.end_line();

@@ -86,7 +86,7 @@ pub(crate) struct ScaledInverseNorm {
     pub solve_bits: u32,
 }
 
-/// `A = L L^T`; see [`cholesky_with`].
+/// Factors `A = L L^T`; see [`cholesky_with`].
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Symmetric, SymmetricMatrix};
@@ -150,8 +150,9 @@ pub fn cholesky_with<'a>(
 
 /// [`cholesky_with`] in the memory of a factor that is no longer needed, such as the result of an earlier call.
 ///
-/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. If its order or
-/// precision do not fit, the memory is released. After an error `result` is the factor of the 0 x 0 matrix.
+/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. The memory is released
+/// if the order or the precision of the old factor do not fit. After an error `result` is the factor of the 0 x 0
+/// matrix.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Matrix};
@@ -366,8 +367,8 @@ impl Cholesky {
         self.working_bits
     }
 
-    /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. It is not a
-    /// valid factor before that call.
+    /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. Before that call
+    /// the value is not a valid factor.
     pub fn with_memory(memory: Matrix) -> Cholesky {
         Cholesky::new(memory, Accuracy::default())
     }
@@ -388,7 +389,7 @@ impl Cholesky {
     pub fn from_factor(mut factor: Matrix) -> Result<Cholesky> {
         let (rows, cols) = (factor.rows(), factor.cols());
         if rows != cols {
-            return Err(Error::shape_mismatch("a square factor", (rows, cols), (cols, rows)));
+            return Err(Error::NotSquare { operation: "a Cholesky factor", rows, cols });
         }
         match (0..rows).find(|&i| factor.get(i, i).head.is_zero()) {
             Some(index) => Err(Error::Singular { index }),

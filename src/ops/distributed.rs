@@ -1,4 +1,4 @@
-//! Products of matrices whose rows lie on many ranks, on many nodes.
+//! Products, factorisations and solves of matrices that are distributed over many ranks and nodes.
 //!
 //! Every function here is collective: all ranks of the [`Team`] call it, in the same order, with the same precision and
 //! options. The bits of the result are those of [`crate::syrk_with`] on one matrix with all the rows, for any number of
@@ -7,6 +7,7 @@
 //! [`crate::Cholesky::inverse`]. An error on one rank is returned by all ranks. Source: docs/ALGORITHM.md, "Many
 //! ranks".
 
+pub use crate::ops::cluster::{ClusterPlan, plan_cholesky_cluster, plan_solve_cluster};
 pub use crate::ops::factor::options::DistCholeskyOptions;
 pub use crate::ops::factor::ranks::{
     DistCholesky, DistCholeskyReport, cholesky, cholesky_into, cholesky_tiles, cholesky_with, plan_cholesky,

@@ -27,7 +27,7 @@ use std::time::Instant;
 /// since it affects the last bits.
 const STRIP_COLUMNS: usize = 256;
 
-/// `A^-1`; see [`inverse_with`].
+/// Computes `A^-1`; see [`inverse_with`].
 ///
 /// ```
 /// use sunzi::{Context, Matrix};

@@ -19,9 +19,9 @@ use std::time::Instant;
 /// Numbers of positive and negative eigenvalues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Inertia {
-    /// Positive ones.
+    /// Number of positive eigenvalues.
     pub positive: usize,
-    /// Negative ones.
+    /// Number of negative eigenvalues.
     pub negative: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct LdltOptions {
 
 setters! { new LdltOptions { accuracy: Accuracy } }
 
-/// `A = L D L^T`; see [`ldlt_with`].
+/// Factors `A = L D L^T`; see [`ldlt_with`].
 ///
 /// ```
 /// use sunzi::{Context, Inertia, Matrix};
@@ -94,7 +94,7 @@ pub fn ldlt_with<'a>(
     options: &LdltOptions,
 ) -> Result<Outcome<Ldlt, SolveReport>> {
     let start = Instant::now();
-    let a = a.into().lower_view("ldlt of a square matrix")?;
+    let a = a.into().lower_view("ldlt")?;
     let LdltFactors { lower, pivots, mut report } = solve::ldlt::factor(ctx, a, precision_bits, options.accuracy)?;
     let growth = growth(&a, &lower, &pivots);
     report.seconds = start.elapsed().as_secs_f64();
@@ -147,7 +147,8 @@ impl Ldlt {
         if bits != pivots.precision_bits() || !growth.is_finite() || growth <= 0 {
             let other = pivots.precision_bits();
             return Err(Error::InvalidArgument(format!(
-                "factors of {bits} and {other} bits with a growth of {growth}"
+                "the factors have {bits} and {other} bits and the growth is {growth}: the precisions must be equal, \
+                 and the growth positive and finite"
             )));
         }
         if let Some(index) = (0..order).find(|&i| pivots.get(i, 0).head.is_zero()) {
@@ -203,7 +204,7 @@ impl Ldlt {
     /// Element growth: the largest entry of `|L| |D| |L^T|` divided by the largest of `|A|`, 53 bits; 1 for an empty
     /// matrix.
     ///
-    /// Its `log2` is the number of bits that are lost because there is no pivoting.
+    /// The logarithm to base 2 of the growth is the number of bits that are lost because there is no pivoting.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

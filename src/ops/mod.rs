@@ -6,6 +6,7 @@ pub mod balls;
 mod batch;
 pub mod calls;
 pub(crate) mod cholesky;
+mod cluster;
 mod columns;
 mod determinant;
 mod disk;

@@ -4,6 +4,8 @@
 //!
 //! docs/OUT_OF_CORE.md describes the algorithms and their costs.
 
+pub use crate::ops::cluster::plan_file_cholesky_cluster as plan_cholesky_cluster;
+pub use crate::ops::cluster::plan_file_solve_cluster as plan_solve_cluster;
 pub use crate::ops::disk::DiskUse;
 pub use crate::ops::factor::disk::{OutOfCoreOptions, OutOfCorePlan, OutOfCoreReport};
 pub use crate::ops::factor::disk::{
@@ -13,7 +15,9 @@ pub use crate::ops::product::disk::{
     OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths, gemm,
     gemm_over_ranks, plan_gemm, plan_syrk, syrk, syrk_over_ranks,
 };
-pub use crate::ops::solve::disk::{OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths, solve, solve_over_ranks};
+pub use crate::ops::solve::disk::{
+    OutOfCoreSolveOptions, OutOfCoreSolvePlan, OutOfCoreSolveReport, SolvePaths, solve, solve_over_ranks,
+};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -30,8 +34,9 @@ use crate::site::{Site, Team};
 /// matrix, `uplo` selects the triangle of that matrix. Bits: those of `trsm_with`. The file is the same, byte for byte,
 /// for any memory limit and number of threads, and after any number of interruptions. Entrywise accuracy needs at least
 /// eight right-hand sides of at least 8 rows. Memory: as planned, at most the context's limit; without a limit, bands
-/// of up to 512 right-hand sides. The triangle is read once, its heads twice, then once for each band, and again for
-/// columns that are solved with more bits. Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
+/// of up to 512 right-hand sides. A first pass reads the triangle once and its heads twice; the solve reads the
+/// triangle once for each band, and again for columns that are solved with more bits. Cost: as `trsm_with`. Source:
+/// docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};
@@ -117,7 +122,9 @@ fn trsm_at(
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
     if system.side == Side::Right {
-        return Err(Error::InvalidArgument("trsm out of core: only triangles on the left side are supported".into()));
+        return Err(Error::InvalidArgument(
+            "trsm out of core: the triangle is on the right side, but must be on the left".into(),
+        ));
     }
     system.alpha.map(check_scalar).transpose()?;
     solve_triangle(site, paths, precision_bits, system, options.caching)

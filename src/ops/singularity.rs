@@ -52,7 +52,7 @@ pub enum Singularity {
     ProbablySingular {
         /// The largest rank modulo one of the primes, a lower bound of the rank of the matrix.
         rank_at_least: usize,
-        /// How many primes.
+        /// Number of these primes.
         primes: usize,
     },
     /// Not tested: the matrix has more than 300 rows.
@@ -96,7 +96,7 @@ pub fn singularity<'a>(a: impl Into<Symmetric<'a>>) -> Result<Singularity> {
 }
 
 /// [`singularity()`] of the matrix `A` in which some numbers were rounded when they were read: each entry of `written`
-/// replaces the entry at its place, and at the mirrored place. For a matrix from a file they are
+/// replaces the entry at its place, and at the mirrored place. For a matrix from a file these entries are
 /// [`crate::io::Loaded::written`].
 ///
 /// Cost: that of [`singularity()`], and for each prime one inverse for each denominator. A proof that the matrix is

@@ -69,12 +69,12 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32
 ///
 /// Shapes: `p` is `K x N` (either may be 0), read only; with [`Op::Transpose`] it is `N x K` and the result is `P P^T`.
 /// The result and `accumulate` are `N x N`; one triangle is computed and mirrored. Accuracy: without scalars,
-/// `|computed - exact| <= 2^(1 - precision_bits) * ||p_i|| * ||p_j||`; with scalars, alpha times the same product
-/// before its rounding, plus beta times C, is rounded once. With `exact_integers` the result is exact, at a precision
-/// that represents it. [`Accuracy::Entrywise`] gives a stronger, componentwise bound: the error of each entry is small
-/// relative to the sizes of its terms. The bits depend only on the operands, the precision and the options, not on
-/// threads, memory limit or kernel. Cost: `K * N * (N + 1) / 2` word products for each of about `(2 precision_bits +
-/// log2 K) / 52` primes.
+/// `|computed - exact| <= 2^(1 - precision_bits) * ||p_i|| * ||p_j||`; with scalars, `alpha` times the unrounded
+/// product plus `beta * C` is rounded once. With `exact_integers` the result is exact, at a precision that represents
+/// it. [`Accuracy::Entrywise`] gives a stronger, componentwise bound: the error of each entry is small relative to the
+/// sizes of its terms. The bits depend only on the operands, the precision and the options, not on threads, memory
+/// limit or kernel. Cost: `K * N * (N + 1) / 2` word products for each of about `(2 precision_bits + log2 K) / 52`
+/// primes.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, Symmetric, SyrkOptions};

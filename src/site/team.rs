@@ -1,7 +1,7 @@
 //! `Team`: the ranks that compute together, their nodes, and the memory that they keep between calls.
 
 use crate::comm::window::{SharedWindow, WindowKind, room};
-use crate::comm::{Reduction, Transport, agree, local};
+use crate::comm::{PlannedRank, Reduction, Transport, agree, local};
 use crate::error::{Error, Result};
 use crate::options::setters;
 use crate::store::available_bytes;
@@ -145,7 +145,7 @@ impl Team {
         world.all_gather(&own.map(|number| number as u64), &mut facts)?;
         let facts = facts.chunks_exact(3).map(|of| [of[0], of[1], of[2]]).collect::<Vec<_>>();
         if let Some(other) = facts.iter().position(|of| of[1..] != facts[0][1..]) {
-            let message = format!("ranks 0 and {other} have different settings of nodes or windows");
+            let message = format!("ranks 0 and {other} pass different numbers of ranks per node or kinds of windows");
             return Err(Error::InvalidArgument(message));
         }
         let machine_of = facts.iter().map(|of| of[0] as usize).collect::<Vec<_>>();
@@ -163,6 +163,15 @@ impl Team {
             tile_windows: Mutex::default(),
             machine_bytes: available_bytes,
         })
+    }
+
+    /// The team of a planned rank, on nodes of `ranks_per_node` ranks that have as much memory as a plan takes.
+    ///
+    /// # Errors
+    /// As [`Team::new`].
+    pub(crate) fn planned(rank: PlannedRank, ranks_per_node: usize) -> Result<Team> {
+        let options = TeamOptions { ranks_per_node: Some(ranks_per_node), window: WindowKind::Heap };
+        Ok(Team { machine_bytes: || None, ..Team::new(Box::new(rank), options)? })
     }
 
     /// The number of this rank, counted from 0.
@@ -355,9 +364,9 @@ impl Team {
         }
     }
 
-    /// Releases all windows that earlier calls have kept, [`Team::window_bytes`] of this node, as calls under a memory
-    /// limit do automatically. Calls without a team cannot release them:
-    /// [`crate::distributed::DistMatrix::redistribute`], and factors of doubles in memory. Collective.
+    /// Releases all windows that earlier calls have kept ([`Team::window_bytes`] on this node); calls under a memory
+    /// limit do so automatically. Calls without a team, such as [`crate::distributed::DistMatrix::redistribute`] and
+    /// factorisations of doubles in memory, cannot release them. Collective.
     ///
     /// Cost: one agreement of all ranks; the next call opens its windows anew, and the system clears their pages at
     /// some gigabytes per second. Source: docs/decisions/083-finished-tiles-in-a-window.md.

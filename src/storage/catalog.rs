@@ -83,7 +83,7 @@ impl Catalog {
     pub fn add_found(&mut self, header: GroupHeader) {
         let twice = header.entries.iter().find_map(|entry| Some((&entry.name, &self.places.get(&entry.name)?.group)));
         if let Some((name, other)) = twice {
-            let reason = format!("its object '{name}' is in group '{other}' as well");
+            let reason = format!("its object '{name}' is also in group '{other}'");
             return self.add_damaged(header.group, reason);
         }
         // A name that one header has twice is no longer free for the second one.
@@ -105,16 +105,16 @@ impl Catalog {
     pub fn begin_publishing(&mut self, group: GroupName, entries: &[ObjectEntry]) -> Result<()> {
         if let Some(known) = self.groups.get(&group) {
             let told = match known.state {
-                GroupState::Damaged(_) => "is damaged, and has to be deleted first",
+                GroupState::Damaged(_) => "is damaged and must be deleted first",
                 GroupState::Deleting => "is being deleted",
-                GroupState::Publishing | GroupState::Published => "is there already",
+                GroupState::Publishing | GroupState::Published => "exists already",
             };
             return Err(Error::InvalidArgument(format!("cannot publish group '{group}': it {told}")));
         }
         let mut objects = Vec::with_capacity(entries.len());
         for entry in entries {
             if let Some(place) = self.places.get(&entry.name) {
-                let told = format!("cannot publish object '{}': group '{}' has it already", entry.name, place.group);
+                let told = format!("cannot publish object '{}': it is already in group '{}'", entry.name, place.group);
                 self.free(&objects);
                 return Err(Error::InvalidArgument(told));
             }
@@ -161,7 +161,7 @@ impl Catalog {
                 known.state = GroupState::Deleting;
                 Ok(())
             }
-            _ => Err(Error::InvalidArgument(format!("cannot delete group '{group}': there is none"))),
+            _ => Err(Error::InvalidArgument(format!("cannot delete group '{group}': it does not exist"))),
         }
     }
 
@@ -224,7 +224,7 @@ mod tests {
         catalog.begin_deleting(&one).unwrap();
         assert_eq!(known(&catalog), ["a/x", "a/y"]);
         let taken = catalog.begin_publishing(GroupName::new("c").unwrap(), &b.entries).unwrap_err();
-        assert!(taken.to_string().contains("group 'b' has it already"), "{taken}");
+        assert!(taken.to_string().contains("it is already in group 'b'"), "{taken}");
         catalog.forget(&one);
         catalog.begin_publishing(GroupName::new("c").unwrap(), &b.entries).unwrap();
     }

@@ -110,12 +110,12 @@ impl GroupHeader {
         }
         match fields.number_32()? {
             VERSION => {}
-            version => return Err(format!("its version is {version}, and {VERSION} was expected")),
+            version => return Err(format!("its version is {version} instead of {VERSION}")),
         }
         fields.number_32()?;
         match fields.number()? {
             bytes if bytes == padded_bytes(bytes) && (1..=MAXIMUM_HEADER_BYTES).contains(&bytes) => Ok(bytes),
-            bytes => Err(format!("its header would take {bytes} bytes")),
+            bytes => Err(format!("its header states an impossible length of {bytes} bytes")),
         }
     }
 

@@ -66,8 +66,8 @@ impl Identity {
         let stored: Stored = serde_json::from_slice(text).map_err(|wrong| Error::Format {
             path: path.to_path_buf(),
             message: format!(
-                "the identity of the storage directory is damaged ({wrong}), so that no run can resume from it: remove \
-                 the directory, or choose another"
+                "the identity file of the storage directory is damaged ({wrong}), so that no run can resume from the \
+                 directory: remove it, or choose another"
             ),
         })?;
         let mut pairs = vec![
@@ -121,7 +121,7 @@ mod tests {
         for damaged in [&b"{"[..], b"", &text.as_bytes()[..text.len() / 2], b"\0\0\0\0"] {
             let refused = identity().compare(damaged, path).unwrap_err();
             assert!(matches!(refused, Error::Format { .. }), "{refused}");
-            assert!(refused.to_string().ends_with("remove the directory, or choose another"), "{refused}");
+            assert!(refused.to_string().ends_with("remove it, or choose another"), "{refused}");
         }
     }
 }

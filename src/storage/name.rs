@@ -50,7 +50,8 @@ impl GroupName {
         let has_fine_length = (1..=GROUP_NAME_BYTES).contains(&text.len());
         if !has_fine_length || text.starts_with('.') || !text.chars().all(is_fine) {
             return Err(Error::InvalidArgument(format!(
-                "'{text}' cannot name a group of stored objects: 1 to {GROUP_NAME_BYTES} letters, digits, '-', '_', '.'"
+                "'{text}' cannot name a group of stored objects: use 1 to {GROUP_NAME_BYTES} of the letters, the \
+                 digits, '-', '_' and '.'"
             )));
         }
         Ok(GroupName(text.into()))

@@ -176,7 +176,7 @@ fn resolve_caching(folder: &dyn Folder, caching: Caching) -> Result<StorageRepor
 /// Reads the identity past the cache, which needs no space on a disk that may be full.
 fn probe(folder: &dyn Folder) -> Result<DirectIo> {
     let mut buffer = IoBuffer::new(IoBuffer::ALIGNMENT)?;
-    let answer = folder.direct_io(IDENTITY).map_err(refused(folder, IDENTITY, "query the direct I/O of"))?;
+    let answer = folder.direct_io(IDENTITY).map_err(refused(folder, IDENTITY, "query its direct I/O"))?;
     let DirectIo::Aligned(_) = answer else { return Ok(answer) };
     let file = folder.open(IDENTITY, Access::Direct);
     let tried = file.and_then(|file| read_whole(&*file, buffer.as_bytes_mut(), 0));

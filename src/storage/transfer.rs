@@ -148,7 +148,7 @@ impl Transfer {
         // Until its name is durable the group may be lost, which is as if it had not been written.
         self.sync_folder().map_err(|source| {
             let _ = folder.remove(&name);
-            refused(folder, &name, "sync the folder of")(source)
+            refused(folder, &name, "sync its folder")(source)
         })?;
         Ok(header)
     }
@@ -185,6 +185,6 @@ impl Transfer {
     pub fn delete(&self, group: &GroupName) -> Result<()> {
         let (folder, name) = (&*self.folder, group_file(group));
         folder.remove(&name).map_err(refused(folder, &name, "remove"))?;
-        self.sync_folder().map_err(refused(folder, &name, "sync the folder of"))
+        self.sync_folder().map_err(refused(folder, &name, "sync its folder"))
     }
 }

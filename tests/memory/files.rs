@@ -18,9 +18,9 @@ fn status_bytes(name: &str) -> u64 {
 fn reading_takes_little_more_than_the_matrix() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    let mut matrix = Matrix::zeros(1000, 700, 1024).unwrap();
+    let mut matrix = Matrix::zeros(1000, 500, 1024).unwrap();
     let mut state = 1u64;
-    for col in 0..700 {
+    for col in 0..500 {
         for row in 0..1000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             matrix.set_integer_exponent(row, col, &rug::Integer::from(state), -64).unwrap();

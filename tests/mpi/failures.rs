@@ -40,7 +40,7 @@ fn killed(launcher: &Launcher, ranks: usize) {
 fn outlived(_: &Launcher, _: usize) {
     let start = Instant::now();
     let mut child = Command::new("sh").args(["-c", "true & exec sleep 600"]).spawn().unwrap();
-    let status = wait(&mut child, start);
+    let status = wait(&mut child, start, Duration::from_millis(500));
     assert!(status.is_some_and(|status| !status.success()) && start.elapsed() < SOON, "{status:?}");
 }
 

@@ -100,7 +100,7 @@ impl Launcher {
         command.stdout(File::create(&output).unwrap()).stderr(File::create(&errors).unwrap());
         let start = Instant::now();
         let mut child = command.spawn().expect("the launcher was found before");
-        let status = wait(&mut child, start);
+        let status = wait(&mut child, start, LAUNCHER_LIMIT);
         let took = start.elapsed();
         let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
         let left = windows_left().difference(&before).cloned().collect();
@@ -127,8 +127,8 @@ impl Launcher {
 }
 
 /// Waits for the launcher; where its time is over it is asked to end its job, then killed, and `None` is returned. One
-/// that goes on without any rank is killed: its job has ended, and failed.
-pub fn wait(child: &mut Child, start: Instant) -> Option<ExitStatus> {
+/// that goes on for longer than `limit` without any rank is killed: its job has ended, and failed.
+pub fn wait(child: &mut Child, start: Instant, limit: Duration) -> Option<ExitStatus> {
     use rustix::process::{Pid, Signal, kill_process};
     let (mut asked, mut alone_since) = (false, None);
     loop {
@@ -138,7 +138,7 @@ pub fn wait(child: &mut Child, start: Instant) -> Option<ExitStatus> {
         let waited = start.elapsed();
         if !has_dead_ranks_alone(child.id()) {
             alone_since = None;
-        } else if alone_since.get_or_insert(waited).saturating_add(LAUNCHER_LIMIT) < waited {
+        } else if alone_since.get_or_insert(waited).saturating_add(limit) < waited {
             let _ = child.kill();
         }
         if waited > TIME_LIMIT && !asked {

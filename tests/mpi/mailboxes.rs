@@ -83,7 +83,7 @@ fn wrong_length(mut rank: MpiRank) {
     }
     let error = drain(&rank, &mut *mailbox).unwrap_err();
     assert_eq!(error.exit_code(), 6);
-    assert!(error.to_string().contains("5 words where 10 were expected"), "{error}");
+    assert!(error.to_string().contains("5 words instead of 10"), "{error}");
     assert_eq!(mailbox.poll().is_err(), rank.rank() == 1, "the error stays with the rank that met it");
 }
 

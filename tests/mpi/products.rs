@@ -86,7 +86,7 @@ fn grid(rank: MpiRank) {
         let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
         for (shape, (rows, cols)) in shapes.clone().enumerate() {
             // The teams take turns at the shapes, and meet each with a cut of their own.
-            if effort() == 1 && (turn + shape) % 3 != rank.size() % 3 {
+            if effort() == 1 && (turn + shape) % 5 != rank.size() % 5 {
                 continue;
             }
             let combination = rank.size() + shape + 15 * turn;
@@ -161,28 +161,31 @@ fn solves(rank: MpiRank) {
     let grid = RankGrid::for_ranks(rank.size());
     let map = TileMap { rows: 130, cols: 130, tile_size: 24, grid, triangle: Some(Uplo::Lower) };
     let factor = DistMatrix::scatter(&rank, 0, one.map(|one| one.factor()), map, 200).unwrap();
-    for cols in [0, 1, 3, 5, 8, 40] {
+    for (turn, cols) in [0, 1, 3, 5, 8, 40].into_iter().enumerate() {
         let b = matrix(Kind::Graded, 130, cols, 200, 7);
         let map = TileMap { cols, tile_size: 16, triangle: None, ..map };
         let right = DistMatrix::scatter(&rank, 0, one.map(|_| &b), map, 200).unwrap();
         let solved = solve(&ctx, &team, &factor, &right, 200).unwrap();
         let got = solved.solution.gather(&rank, 0).unwrap();
         assert!(got == one.map(|one| one.solve(&ctx, &b, 200).unwrap()), "{cols} columns");
-        for op in [Op::NoTranspose, Op::Transpose] {
+        // With little effort numbers of ranks and of columns take turns at the triangles.
+        for (at, op) in [Op::NoTranspose, Op::Transpose].into_iter().enumerate() {
+            if effort() == 1 && (at + turn + rank.size()) % 2 == 1 {
+                continue;
+            }
             let options = TrsmOptions::new().op(op);
             let solved = trsm_with(&ctx, &team, &factor, &right, 200, &options).unwrap();
             let got = solved.solution.gather(&rank, 0).unwrap();
             let want = |one: &Cholesky| sunzi::trsm_with(&ctx, one.factor(), &b, 200, &options).unwrap().result;
             assert!(got == one.map(want), "{cols} columns, {op:?}");
         }
-        let stop = rank.rank() == rank.size() - 1;
-        let ctx = Context::builder().threads(1).progress(move |_| !stop).build().unwrap();
-        let outcome = solve(&ctx, &team, &factor, &right, 200);
         // With eight columns the last rank has none, and is not asked.
-        assert!(
-            ![1, 3, 5, 40].contains(&cols) || outcome.is_err_and(|error| error.exit_code() == 130),
-            "{cols} columns"
-        );
+        if [1, 3, 5, 40].contains(&cols) {
+            let stop = rank.rank() == rank.size() - 1;
+            let ctx = Context::builder().threads(1).progress(move |_| !stop).build().unwrap();
+            let outcome = solve(&ctx, &team, &factor, &right, 200);
+            assert!(outcome.is_err_and(|error| error.exit_code() == 130), "{cols} columns");
+        }
     }
 }
 
@@ -206,6 +209,10 @@ fn together(rank: MpiRank) {
         (cols, one.map(|(one, _)| one.solve(&ctx, &b, bits).unwrap()), b)
     });
     for (window, ranks_per_node) in [(WindowKind::Auto, 4), (WindowKind::Posix, 2)] {
+        // One rank is a node in both.
+        if effort() == 1 && rank.size() == 1 && ranks_per_node == 2 {
+            continue;
+        }
         let options = TeamOptions::new().ranks_per_node(ranks_per_node).window(window);
         let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
         let widths = [1, 7, 8, 15, 16, 17, 100].map(|cols| (cols, None));

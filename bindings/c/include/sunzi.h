@@ -60,9 +60,9 @@
 //
 // Accuracy. The functions state error bounds before the last rounding to the precision of each entry. |A| is the matrix
 // of the absolute values of A, and norm(a_i) is the Euclidean norm of row i of an operand. Contexts with
-// SUNZI_ENTRYWISE (the default) use the componentwise bound, as for sums in a longer precision; contexts with
-// SUNZI_NORM use the bound by norms, which takes fewer bits. For the same operands, precisions and options, the bits of
-// a result are the same on any number of threads, on any machine, and under any memory limit.
+// SUNZI_ENTRYWISE (the default) use the componentwise bound; contexts with SUNZI_NORM use the bound by norms, which
+// takes fewer bits. For the same operands, precisions and options, the bits of a result are the same on any number of
+// threads, on any machine, and under any memory limit.
 //
 // Cost. A cost such as "n^3 / 6 word products per prime" is the number of products of machine words for each word-sized
 // prime; a call uses about 2 p / 52 primes.
@@ -826,7 +826,7 @@ enum sunzi_status sunzi_factor_certified_log_det_digits_with(const struct sunzi_
 //
 // Accuracy: `|A - L D L^T|_ij <= 2^(3 - p) sqrt(g_i g_j)` with p the precision of the factors and
 // `g_i = (|L| |D| |L^T|)_ii`. For quasi-definite matrices g_i is moderate; for other matrices it may have any size,
-// and `sunzi_ldlt_solution_digits` shows how many digits that costs.
+// and `sunzi_ldlt_solution_digits` shows how many digits of a solution are correct.
 //
 // Errors: `SUNZI_SINGULAR` if a pivot is 0.
 enum sunzi_status sunzi_ldlt_new(const struct sunzi_context *ctx,
@@ -886,8 +886,8 @@ enum sunzi_status sunzi_ldlt_certified_solution_digits(const struct sunzi_contex
 // Arguments:
 // - `a`, `c`: arrays of `count` descriptions; shapes and precisions may differ between problems.
 // - `statuses`: array for the status of each problem, or null.
-// - All others as in `sunzi_syrk`, for all problems alike. The arrays of different problems must not overlap if one of
-//   them is written.
+// - All other arguments as in `sunzi_syrk`, common to all problems. The arrays of different problems must not overlap
+//   if one of them is written.
 //
 // The threads of the context share the problems. Each result has the same bits as the single call.
 //
@@ -944,7 +944,7 @@ enum sunzi_status sunzi_trsm_batch(const struct sunzi_context *ctx,
                                    enum sunzi_status *statuses);
 
 // Computes the memory that `sunzi_syrk` would take on this context, without `beta`, and stores it in `*plan`; nothing
-// else is computed. With `beta` the call takes a copy of C in addition.
+// else is computed. With `beta` the call also needs memory for a copy of C.
 //
 // Arguments:
 // - `format`: format of the operands and of the result.
@@ -955,7 +955,7 @@ enum sunzi_status sunzi_trsm_batch(const struct sunzi_context *ctx,
 //
 // The call makes and keeps the tables of the kernel. Under a memory limit the plan is the one that the operation would
 // use within the limit. Unless the accuracy of the context is `SUNZI_NORM`, the plan assumes that all entries are of
-// one size; the operation takes more memory the wider the exponents of the entries are spread.
+// one size; the wider the range of the exponents of the entries, the more memory the operation needs.
 enum sunzi_status sunzi_plan_syrk(const struct sunzi_context *ctx,
                                   int32_t format,
                                   int64_t n,
@@ -1453,7 +1453,7 @@ struct sunzi_dist_matrix sunzi_dist_elemental(struct sunzi_matrix local,
 // Computes `C := alpha A A^T + beta C` or `C := alpha A^T A + beta C` as `sunzi_syrk` does, on matrices that are
 // distributed over the ranks. Collective.
 //
-// Arguments: as in `sunzi_syrk`; A and C have distributions of their own.
+// Arguments: as in `sunzi_syrk`; A and C each have their own distribution.
 //
 // Memory on each rank, in addition to the arrays: a copy of its part of A, unless A is in limbs; an even share of the
 // rows of A^T (of A with `SUNZI_TRANS`), unless the ranks hold whole rows of it in about equal numbers; its tiles of
@@ -1467,7 +1467,7 @@ enum sunzi_status sunzi_mpi_syrk(const struct sunzi_context *ctx,
                                  const struct sunzi_dist_matrix *c);
 
 // Computes `C := alpha op(A) op(B) + beta C` as `sunzi_gemm` does, on matrices that are distributed over the ranks.
-// Collective. Each matrix has a distribution of its own. Memory as `sunzi_mpi_syrk`.
+// Collective. Each matrix has its own distribution. Memory as `sunzi_mpi_syrk`.
 enum sunzi_status sunzi_mpi_gemm(const struct sunzi_context *ctx,
                                  int32_t trans_a,
                                  int32_t trans_b,
@@ -1485,7 +1485,7 @@ enum sunzi_status sunzi_mpi_gemm(const struct sunzi_context *ctx,
 enum sunzi_status sunzi_mpi_cholesky(const struct sunzi_context *ctx, int32_t uplo, const struct sunzi_dist_matrix *a);
 
 // Solves a triangular system in place as `sunzi_trsm` does, on matrices that are distributed over the ranks.
-// Collective. T and B have distributions of their own.
+// Collective. T and B each have their own distribution.
 //
 // Memory on each rank, in addition to the arrays: copies of its parts of T and B, unless they are in limbs; its tiles
 // of T; its share of the right-hand sides, twice; and the rows of T that are in transit.
@@ -1499,7 +1499,7 @@ enum sunzi_status sunzi_mpi_trsm(const struct sunzi_context *ctx,
                                  const struct sunzi_dist_matrix *b);
 
 // Computes `B := A^-1 B` for a symmetric positive definite A as `sunzi_solve` does, on matrices that are distributed
-// over the ranks. Collective. A and B have distributions of their own. Memory as `sunzi_mpi_cholesky` and
+// over the ranks. Collective. A and B each have their own distribution. Memory as `sunzi_mpi_cholesky` and
 // `sunzi_mpi_trsm`.
 enum sunzi_status sunzi_mpi_solve(const struct sunzi_context *ctx,
                                   int32_t uplo,
@@ -1507,7 +1507,7 @@ enum sunzi_status sunzi_mpi_solve(const struct sunzi_context *ctx,
                                   const struct sunzi_dist_matrix *b);
 
 // Computes `X := A^-1`, the whole matrix, for a symmetric positive definite A that is distributed over the ranks.
-// Collective. X has a distribution of its own and may be A itself.
+// Collective. X has its own distribution and may be A itself.
 //
 // The call is `sunzi_mpi_solve` with the identity as right-hand side, with its accuracy, bits, memory and errors: each
 // column is a solution, and X is symmetric only up to this accuracy. `sunzi_factor_inverse` computes the inverse as a
@@ -1602,7 +1602,7 @@ enum sunzi_status sunzi_mpi_factor_get(const struct sunzi_context *ctx,
                                        const struct sunzi_dist_matrix *a);
 
 // Computes the memory that `sunzi_mpi_syrk` would take on this rank and on its node, without `beta`, and stores it in
-// `*plan`; nothing else is computed. Collective. With `beta` the call takes tiles of C in addition.
+// `*plan`; nothing else is computed. Collective. With `beta` the call also needs tiles of C.
 //
 // Arguments:
 // - `a`, `c`: the descriptions of the call. The entries are not read, and the pointers to them may be null.

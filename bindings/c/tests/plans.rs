@@ -2,7 +2,7 @@
 //! what a plan says of a node is not refused, and it is not exceeded.
 
 mod common;
-#[path = "collective/dealt.rs"]
+#[path = "calls/collective/dealt.rs"]
 mod dealt;
 
 use common::{Array, Ctx, Kind, number};

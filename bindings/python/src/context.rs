@@ -14,21 +14,12 @@ use sunzi::advanced::device::DeviceName;
 ///
 /// `Context(threads=None, memory=None, kernel="auto", device=None, self_check=False, freivalds=False)`
 ///
-/// Parameters
-/// ----------
-/// threads : int, optional
-///     Number of worker threads; the default is the number of processors that the process may use.
-/// memory : int or str, optional
-///     Memory limit of a call in bytes, or as text (`"2G"`, `"500M"`: powers of 1024). It covers the result and the
-///     work memory, but not the operands.
-/// kernel : str
-///     A name of `sunzi.kernels()`, or `auto`.
-/// device : str or list of str, optional
-///     Names of devices: `cuda` (all GPUs), `cuda:0`, `soft`, `soft:BYTES`, `host`.
-/// self_check : bool
-///     A redundant prime checks each product.
-/// freivalds : bool
-///     A random vector checks each product.
+/// Parameters ---------- threads : int, optional Number of worker threads; the default is the number of processors that
+/// the process may use. memory : int or str, optional Memory limit of a call in bytes, or as text (`"2G"`, `"500M"`:
+/// powers of 1024). It covers the result and the work memory, but not the operands. kernel : str A name of
+/// `sunzi.kernels()`, or `auto`. device : str or list of str, optional Names of devices: `cuda` (all GPUs), `cuda:0`,
+/// `soft`, `soft:BYTES`, `host`. self_check : bool Check each product with a redundant prime. freivalds : bool Check
+/// each product with a random vector.
 ///
 /// The options do not change the bits of a result. Calls from several Python threads may share a context. A process
 /// made by `os.fork` starts its own threads at its first call.

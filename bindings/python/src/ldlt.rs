@@ -83,7 +83,8 @@ impl Ldlt {
         self.factors.lower().precision_bits()
     }
 
-    /// The numbers `(positive, negative)` of entries of `d`, which are those of the eigenvalues of `L D Lᵀ` as well.
+    /// The numbers `(positive, negative)` of entries of `d`, which are also the numbers of positive and negative
+    /// eigenvalues of `L D Lᵀ`.
     #[getter]
     fn inertia(&self) -> (usize, usize) {
         let inertia = self.factors.inertia();

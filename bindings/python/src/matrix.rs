@@ -28,7 +28,7 @@ use sunzi::Head;
 
 #[pymethods]
 impl Matrix {
-    /// The value None, with which NumPy leaves operators to this class.
+    /// None, which makes NumPy leave operators to this class.
     #[classattr]
     #[pyo3(name = "__array_ufunc__")]
     fn array_ufunc(py: Python<'_>) -> Py<PyAny> {
@@ -98,7 +98,7 @@ impl Matrix {
         self.kind.name()
     }
 
-    /// Bytes of the numbers; a view counts the whole matrix that it is a part of.
+    /// Bytes of the numbers; for a view, of the whole matrix that it is a part of.
     #[getter]
     fn nbytes(&self) -> u64 {
         self.view().bytes()
@@ -166,7 +166,8 @@ impl Matrix {
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         if self.taken {
             return Err(PyValueError::new_err(
-                "this Matrix is a part or a transpose of another; assign to that one, as a[0, 1] = 2, or to a copy()",
+                "this Matrix is a part or a transpose of another one; assign to the other one, as in a[0, 1] = 2, or \
+                 to a copy()",
             ));
         }
         let view = self.view();
@@ -219,7 +220,7 @@ impl Matrix {
     fn __mul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         let py = other.py();
         if other.is_instance_of::<Matrix>() {
-            return Err(PyTypeError::new_err("a matrix times a matrix is written a @ b"));
+            return Err(PyTypeError::new_err("the product of two matrices is written a @ b"));
         }
         let view = self.view();
         let number = scalar(Some(other), "the factor", Bits::Round(view.precision_bits()))?;
@@ -518,7 +519,7 @@ impl Matrix {
         }
     }
 
-    /// A table for notebooks, of what `repr` shows.
+    /// A table for notebooks, with the entries that `repr` shows.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         text::table(py, &self.view(), self.kind.name())
     }

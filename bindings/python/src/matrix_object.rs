@@ -25,7 +25,7 @@ use std::sync::{Mutex, PoisonError};
 /// matrix is changed by an assignment such as `a[0, 1] = 2`. `A.T @ A` and `A @ A.T` run as SYRK. A row or column that
 /// an integer selects is a matrix whose single index counts entries: `a[1][0]` is `a[1, 0]`. Lists of integers and
 /// masks select as in NumPy, with a copy: `a[[2, 0]]`, `a[:, mask]`; two lists, and a mask of the shape of the matrix,
-/// select single entries, which are a column. `+`, `-`, `*` and `/` by a number act on each entry.
+/// select single entries, which form a column. `+`, `-`, `*` and `/` by a number act on each entry.
 ///
 /// >>> import sunzi
 /// >>> a = sunzi.Matrix([[1, 2], [3, 4], [5, 6]], precision=200)

@@ -20,7 +20,7 @@ pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) ->
         objects.iter().enumerate().map(|(at, part)| Operand::of(part, &format!("part {at}"), ReadPart::Whole));
     let operands = operands.collect::<PyResult<Vec<_>>>()?;
     let Some(kind) = operands.iter().map(|operand| operand.kind).min() else {
-        return Err(PyValueError::new_err("there are no matrices to join"));
+        return Err(PyValueError::new_err("the list of matrices to join is empty"));
     };
     let natural: Vec<Option<u32>> = operands.iter().map(|operand| operand.natural_bits).collect();
     let bits = working_bits(asked, &natural)?;

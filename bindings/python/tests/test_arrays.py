@@ -77,7 +77,7 @@ def test_what_was_taken_keeps_its_numbers() -> None:
 def test_assignments_that_are_refused() -> None:
     a = square()
     for taken in (a[0], a[:, 0], a.T, a[:], a[1:, 1:]):
-        with pytest.raises(ValueError, match="assign to that one"):
+        with pytest.raises(ValueError, match="assign to the other one"):
             taken[0] = 1
     with pytest.raises(ValueError, match="1 x 2 matrix is assigned to 1 x 3 entries"):
         a[0] = [1, 2]
@@ -97,7 +97,7 @@ def test_stacking() -> None:
     assert beside.shape == (3, 5) and beside[:, 3] == b.T and beside[:, 4] == [1, 2, 3]
     beside[0, 0] = 5
     assert a[0, 0] == 0 and sunzi.vstack([a], precision=60).precision == 60
-    for parts, message in (([a, [1, 2]], "part 1 has 2 columns, but part 0 has 3"), ([], "no matrices to join")):
+    for parts, message in (([a, [1, 2]], "part 1 has 2 columns, but part 0 has 3"), ([], "the list of matrices to join is empty")):
         with pytest.raises(ValueError, match=message):
             sunzi.vstack(parts)
     with pytest.raises(ValueError, match="part 1 has 1 rows, but part 0 has 3"):
@@ -200,7 +200,7 @@ def test_files_in_a_format_of_choice(tmp_path: Path) -> None:
         assert sunzi.Matrix.load(path, format=name, precision=BITS) == a
     with pytest.raises(ValueError, match="format='xls' is not valid; use one of mtx, bin"):
         a.save(tmp_path / "a", format="xls")
-    with pytest.raises(ValueError, match="does not say the format"):
+    with pytest.raises(ValueError, match="does not determine the format"):
         a.save(tmp_path / "a")
     with pytest.raises(ValueError, match="does not state its precision"):
         sunzi.Matrix.load(tmp_path / "numbers-csv", format="csv")

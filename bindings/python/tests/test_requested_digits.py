@@ -169,7 +169,7 @@ def test_precisions_in_decimal_digits() -> None:
 
 def test_matrices_without_an_answer() -> None:
     singular = [[1.0, 2.0], [2.0, 4.0]]
-    with pytest.raises(ValueError, match="is singular, as an exact solution of A x = 0 proves|cannot explain it"):
+    with pytest.raises(ValueError, match="is singular, as an exact solution of A x = 0 proves|cannot explain the pivot"):
         sunzi.solve(singular, [1.0, 2.0], digits=10)
     with pytest.raises(sunzi.NotPositiveDefiniteError, match="solve accepts symmetric positive definite .*Ldlt"):
         sunzi.solve([[1, 2], [2, 1]], [1, 2], digits=10)

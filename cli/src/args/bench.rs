@@ -1,8 +1,10 @@
 //! Options of `bench` and `gpu-check`.
 
-use super::EngineArgs;
+use super::engine::hidden;
 use super::values::{accuracy, device, eviction, positive, precision, runs, size, threads, window};
-use clap::{Args, Subcommand, ValueEnum};
+use super::{CpuEngineArgs, EngineArgs};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand, ValueEnum};
+use std::ops::Deref;
 use std::path::PathBuf;
 use sunzi::advanced::device::DeviceName;
 use sunzi::advanced::kernels::device::DeviceFamily;
@@ -32,7 +34,7 @@ pub enum BenchOperation {
         after_help = "Example:\n  sunzi bench syrk --rows 4000 --cols 1000 --precision 1024 --against sdpb,flint"
     )]
     Syrk(BenchSyrk),
-    /// Product C = A^T B, with A and B of K x N.
+    /// Product C = A^T B of two K x N matrices A and B.
     #[command(after_help = "Example:\n  sunzi bench gemm --rows 1000 --cols 1000 --precision 512 --against mpfr")]
     Gemm(BenchGemm),
     /// Cholesky factorisation A = L L^T.
@@ -52,7 +54,7 @@ pub enum BenchOperation {
     #[command(after_help = "Example:\n  mpirun -n 4 sunzi bench step --blocks 200 --order 31 --cols 500 \\\n      \
                             --threads 1 --against sdpb")]
     Step(BenchStep),
-    /// One product of residue matrices modulo one prime, compared with the instruction rate.
+    /// One product of residue matrices modulo one prime, compared with the processor's rate of instructions.
     #[command(after_help = "Example:\n  sunzi bench kernel --runs 3")]
     Kernel(BenchKernel),
 }
@@ -60,8 +62,8 @@ pub enum BenchOperation {
 /// How an operation on big floats is timed, and against which implementations.
 #[derive(Args, Clone, Debug)]
 pub struct Comparison {
-    /// Error bound of each entry for Sunzi's operation: relative to its own terms (entrywise) or to norms (norm); not
-    /// used for doubles.
+    /// Error bound of each entry that Sunzi computes: a small multiple of 2^-B times the sum of the absolute values of
+    /// its terms (entrywise), or times a product of norms (norm). It has no effect on doubles.
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
     /// Bits of every significand [default: 1024].
@@ -71,11 +73,11 @@ pub struct Comparison {
     /// flint, nfloat (FLINT's LU of packed floats), mpfr; for trsm and solve flint, mpfr.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub against: Vec<String>,
-    /// Timed runs of each implementation, interleaved.
+    /// Number of timed runs of each implementation; the implementations take turns.
     #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
     pub runs: usize,
-    /// Also time everything at quarters of the precision and of the sizes, and plot the times against bits and n; in
-    /// one process, for big floats.
+    /// Also time all implementations at quarters of the precision and of the sizes, and plot the times against both;
+    /// only in one process, and for big floats.
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
     #[command(flatten)]
@@ -89,24 +91,56 @@ impl Comparison {
     }
 }
 
+/// The comparison of a batch, which runs on the CPU and has no plot: its help does not show what it refuses by name.
+#[derive(Clone, Debug)]
+pub struct BatchComparison(Comparison);
+
+impl Deref for BatchComparison {
+    type Target = Comparison;
+
+    fn deref(&self) -> &Comparison {
+        &self.0
+    }
+}
+
+impl FromArgMatches for BatchComparison {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<BatchComparison, clap::Error> {
+        Comparison::from_arg_matches(matches).map(BatchComparison)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl Args for BatchComparison {
+    fn augment_args(command: Command) -> Command {
+        hidden(Comparison::augment_args(command), &["plot", "device", "device_memory"])
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        BatchComparison::augment_args(command)
+    }
+}
+
 /// `sunzi bench syrk`.
 #[derive(Args, Clone, Debug)]
 pub struct BenchSyrk {
-    /// Rows (K).
+    /// Number of rows of P (K).
     #[arg(long, value_name = "K", default_value = "4000", value_parser = size)]
     pub rows: usize,
-    /// Columns (N).
+    /// Number of columns of P (N).
     #[arg(long, value_name = "N", default_value = "1000", value_parser = size)]
     pub cols: usize,
     /// Include the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,
-    /// Also time the product within fractions of the memory that it takes without a limit, such as 3,10 for a third and
-    /// a tenth.
+    /// Also time the product under memory limits that are fractions of the memory that it takes without a limit, such
+    /// as 3,10 for a third and a tenth.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::values::positive_count,
         help_heading = "On several ranks (mpirun)")]
     pub memory_fractions: Vec<u64>,
-    /// Kind of memory that the ranks of a node share.
+    /// Kind of shared memory for the ranks of a node.
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = window(),
         help_heading = "On several ranks (mpirun)")]
     pub window: WindowKind,
@@ -142,18 +176,18 @@ pub enum ElementType {
 /// `sunzi bench cholesky`.
 #[derive(Args, Clone, Debug)]
 pub struct BenchCholesky {
-    /// Rows of the matrix [default: 1000; of doubles 2000].
+    /// Number of rows of the matrix [default: 1000, or 2000 for doubles].
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: Option<usize>,
     /// Rows of a tile [default: chosen by size and precision].
     #[arg(long, value_name = "NB", value_parser = positive)]
     pub tile: Option<usize>,
-    /// Number type of the entries; doubles are factored on the devices of --device, by default on the device soft or,
-    /// on several ranks, by the CPUs.
+    /// Number type of the entries. Doubles are factored on the devices of --device, without that option on the device
+    /// soft or, on several ranks, by the CPUs.
     #[arg(long, value_name = "TYPE", value_enum, default_value = "big")]
     pub element_type: ElementType,
-    /// Scheduling policy, the order of ready tasks: fifo, lifo, random, by_ij, greedy, critical_path, panels, leftmost
-    /// [default: panels; on several ranks greedy with devices, else critical_path].
+    /// Scheduling policy, which orders the ready tasks: fifo, lifo, random, by_ij, greedy, critical_path, panels,
+    /// leftmost [default: panels; on several ranks greedy with devices, else critical_path].
     #[arg(long, value_name = "NAME", value_parser = Policy::by_name, help_heading = "With --element-type double")]
     pub policy: Option<Policy>,
     /// Rule that chooses the tile to evict from a full device [default: lru].
@@ -194,7 +228,7 @@ pub struct BenchSolve {
 pub enum BatchOperation {
     /// Product Q = P^T P.
     Syrk,
-    /// Product C = A^T B, with A and B of K x N.
+    /// Product C = A^T B of two K x N matrices A and B.
     Gemm,
     /// Cholesky factorisation A = L L^T.
     Cholesky,
@@ -205,7 +239,7 @@ pub enum BatchOperation {
 /// `sunzi bench batch`.
 #[derive(Args, Clone, Debug)]
 pub struct BenchBatch {
-    /// Operation of each problem; --against also accepts calls, which times one call of Sunzi for each problem.
+    /// Operation of each problem. With a batch, --against also accepts `calls`, one call of Sunzi for each problem.
     #[arg(long, value_name = "NAME", value_enum, default_value = "cholesky")]
     pub operation: BatchOperation,
     /// Number of problems, all different.
@@ -218,7 +252,7 @@ pub struct BenchBatch {
     #[arg(long, value_name = "N", value_parser = size)]
     pub cols: Option<usize>,
     #[command(flatten)]
-    pub comparison: Comparison,
+    pub comparison: BatchComparison,
 }
 
 /// `sunzi bench step`: V_j = L_j^-1 B_j, Q = sum_j V_j^T V_j, Q = L L^T, and two solves with one right side each.
@@ -240,17 +274,17 @@ pub struct BenchStep {
     /// the rest), mpfr (loops for everything).
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub against: Vec<String>,
-    /// Timed runs of each implementation, interleaved.
+    /// Number of timed runs of each implementation; the implementations take turns.
     #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
     pub runs: usize,
     #[command(flatten)]
-    pub engine: EngineArgs,
+    pub engine: CpuEngineArgs,
 }
 
 /// `sunzi bench kernel`.
 #[derive(Args, Clone, Debug)]
 pub struct BenchKernel {
-    /// Rows of the operands, over which the product sums.
+    /// Number of rows of the operands (K); each entry of the product is a sum of K terms.
     #[arg(long, value_name = "K", default_value = "4096", value_parser = positive)]
     pub rows: usize,
     /// Rows and columns of the product.
@@ -260,7 +294,7 @@ pub struct BenchKernel {
     #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
     pub runs: usize,
     #[command(flatten)]
-    pub engine: EngineArgs,
+    pub engine: CpuEngineArgs,
 }
 
 impl Bench {
@@ -291,7 +325,7 @@ impl Bench {
                 return check_reach(args.precision, args.engine.kernel);
             }
             BenchOperation::Kernel(args) => {
-                let what = "the product of residue matrices (sunzi gpu-check times devices)";
+                let what = "the benchmark of residue matrices (sunzi gpu-check times devices)";
                 return args.engine.refuse_devices(what);
             }
         };
@@ -356,13 +390,14 @@ pub struct GpuCheck {
     /// Check small sizes only, without measuring rates.
     #[arg(long, conflicts_with_all = ["rows", "cols", "precision"])]
     pub quick: bool,
-    /// Rows of the operand of the timed product (K), reduced if memory requires [default: 16384 on a GPU].
+    /// Number of rows of the operand of the timed product (K), reduced if the memory is too small [default: 16384 on a
+    /// GPU].
     #[arg(long, value_name = "K", value_parser = positive)]
     pub rows: Option<usize>,
-    /// Columns of this operand (N), reduced if memory requires [default: 8192 on a GPU].
+    /// Number of columns of that operand (N), reduced if the memory is too small [default: 8192 on a GPU].
     #[arg(long, value_name = "N", value_parser = positive)]
     pub cols: Option<usize>,
-    /// Bits of every significand of this operand [default: 1024 on a GPU].
+    /// Bits of every significand of that operand [default: 1024 on a GPU].
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
 }

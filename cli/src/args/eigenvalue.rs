@@ -2,7 +2,7 @@
 
 use super::factor::Triangle;
 use super::values::precision;
-use super::{EngineArgs, Precision};
+use super::{EngineArgs, GIVE_BITS, Precision};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use sunzi::Result;
@@ -13,7 +13,7 @@ use sunzi::eigenvalue::Extreme;
 pub enum Ends {
     /// The smallest and the largest eigenvalue.
     Both,
-    /// The smallest eigenvalue; of negative ones the most negative.
+    /// The smallest eigenvalue; if there are negative eigenvalues, the most negative one.
     Smallest,
     /// The largest eigenvalue.
     Largest,
@@ -35,9 +35,9 @@ const EXAMPLES: &str = "Examples:\n  sunzi eigenvalue A.mtx\n  \
     sunzi eigenvalue A.csv --precision 128 --which smallest\n  \
     sunzi eigenvalue X.mtx --factor L.mtx --precision 64 --report e.json\n\n\
     Both ends of an interval are proven: one by a Rayleigh quotient, the other by a Cholesky factorisation of the \
-    shifted matrix. The interval is at most 2^-B times the eigenvalue wide, where the eigenvalue is not far smaller \
-    than the norm of the matrix; the rounding of decimals in the file of A is included; decimals of a file that \
-    states its precision stand for the numbers of that precision.";
+    shifted matrix. The width of the interval is at most 2^-B times the eigenvalue, unless the eigenvalue is far \
+    smaller than the norm of the matrix. The interval includes the rounding of decimals in the file of A; in a file \
+    that states its precision, each decimal stands for the nearest number of that precision.";
 
 /// `sunzi eigenvalue`.
 #[derive(Args, Clone, Debug)]
@@ -45,15 +45,15 @@ const EXAMPLES: &str = "Examples:\n  sunzi eigenvalue A.mtx\n  \
 pub struct Eigenvalue {
     /// The symmetric matrix A.
     pub a: PathBuf,
-    /// Lower triangular matrix L: enclose the eigenvalues of L^-1 A L^-T, which are those of A v = t L L^T v.
+    /// Lower triangular matrix L; enclose the eigenvalues t of A v = t L L^T v, which are those of L^-1 A L^-T.
     #[arg(long, value_name = "FILE")]
     pub factor: Option<PathBuf>,
-    /// Ends of the spectrum.
+    /// Eigenvalues to enclose.
     #[arg(long, value_name = "ENDS", value_enum, default_value = "both")]
     pub which: Ends,
     #[command(flatten)]
     pub triangle: Triangle,
-    /// Bits B of an eigenvalue that its interval determines [default: as stated in the file of A].
+    /// Number B of bits to which the interval determines an eigenvalue [default: as stated in the file of A].
     #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision, help_heading = "Precision")]
     bits: Option<u32>,
     /// Bits to which decimal input is rounded [default: as stated in the file, else the precision plus 64].
@@ -66,7 +66,7 @@ pub struct Eigenvalue {
 impl Eigenvalue {
     /// The precision for a reader of matrices.
     pub fn precision(&self) -> Precision {
-        Precision { bits: self.bits, input_bits: self.input_bits }
+        Precision { bits: self.bits, input_bits: self.input_bits, advice: GIVE_BITS }
     }
 
     /// Refuses a precision that the kernel cannot serve.

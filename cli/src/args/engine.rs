@@ -30,11 +30,15 @@ struct Typed {
     device_memory: Option<u64>,
 }
 
-/// The engine that a command line requests.
+/// The engine that a command line requests. The help of a command on the CPU does not show the options of devices,
+/// which the command refuses by name.
 #[derive(Clone, Debug)]
-pub struct EngineArgs(Engine);
+pub struct EngineArgs<const SHOWS_DEVICES: bool = true>(Engine);
 
-impl Deref for EngineArgs {
+/// The engine of a command that runs on the CPU only.
+pub type CpuEngineArgs = EngineArgs<false>;
+
+impl<const SHOWS_DEVICES: bool> Deref for EngineArgs<SHOWS_DEVICES> {
     type Target = Engine;
 
     fn deref(&self) -> &Engine {
@@ -42,8 +46,8 @@ impl Deref for EngineArgs {
     }
 }
 
-impl FromArgMatches for EngineArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<EngineArgs, clap::Error> {
+impl<const SHOWS_DEVICES: bool> FromArgMatches for EngineArgs<SHOWS_DEVICES> {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
         let Typed { threads, memory, kernel, device, device_memory } = Typed::from_arg_matches(matches)?;
         Ok(EngineArgs(Engine {
             threads,
@@ -55,32 +59,47 @@ impl FromArgMatches for EngineArgs {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
-        *self = EngineArgs::from_arg_matches(matches)?;
+        *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
 }
 
-impl Args for EngineArgs {
+impl<const SHOWS_DEVICES: bool> Args for EngineArgs<SHOWS_DEVICES> {
     fn augment_args(command: Command) -> Command {
-        Typed::augment_args(command)
+        let command = Typed::augment_args(command);
+        if SHOWS_DEVICES { command } else { hidden(command, &["device", "device_memory"]) }
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Typed::augment_args_for_update(command)
+        Self::augment_args(command)
     }
 }
+
+/// The command with arguments that its help does not show.
+pub fn hidden(command: Command, names: &[&'static str]) -> Command {
+    names.iter().fold(command, |command, &name| command.mut_arg(name, |arg| arg.hide(true)))
+}
+
+/// Advice where a precision is required.
+pub const GIVE_BITS: &str = "give --precision";
+
+/// The same where the program can find the precision.
+pub const GIVE_BITS_OR_DIGITS: &str = "give --precision, or --digits with the number of correct digits that you need";
 
 /// Precision of a result and of its input.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Precision")]
 pub struct Precision {
-    /// Bits of every significand, from 2 to the kernel's maximum, at least 5000 (`sunzi info`) [default: as stated in
-    /// the first input file].
+    /// Bits of every significand, from 2 to the kernel's maximum (at least 5000, shown by `sunzi info`) [default: as
+    /// stated in the first input file].
     #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision)]
     pub bits: Option<u32>,
     /// Bits to which decimal input is rounded [default: the precision].
     #[arg(long = "input-precision", value_name = "B", value_parser = precision)]
     pub input_bits: Option<u32>,
+    /// Advice for a user who gives no precision for a file that states none.
+    #[arg(skip = GIVE_BITS)]
+    pub advice: &'static str,
 }
 
 impl Precision {

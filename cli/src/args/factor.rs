@@ -2,7 +2,7 @@
 
 use super::values::{PrecisionChoice, accuracy, broadcast, digits, grid, positive, precision, precision_or_auto, side};
 use super::values::{caching, size, termination, uplo};
-use super::{ElementType, EngineArgs, Output, PLAIN, Precision, SolutionOutput};
+use super::{ElementType, EngineArgs, GIVE_BITS_OR_DIGITS, Output, PLAIN, Precision, SolutionOutput};
 use clap::{Args, ValueHint};
 use rug::Float;
 use std::path::PathBuf;
@@ -16,14 +16,15 @@ use sunzi_session::engine::Engine;
 /// Selects the triangle of a symmetric matrix that is read.
 #[derive(Args, Clone, Debug)]
 pub struct Triangle {
-    /// Read the lower triangle of A; the other one must be zero or agree up to rounding [default: both, which must be
-    /// equal].
+    /// Read the lower triangle of A; the upper one must be zero or equal to it up to rounding [default: both triangles,
+    /// which must be equal].
     #[arg(long, conflicts_with = "upper", group = "named_triangle")]
     lower: bool,
-    /// Read the upper triangle of A, under the same condition; the factor is then U with A = U^T U.
+    /// Read the upper triangle of A; the lower one must be zero or equal to it up to rounding. A factor of A is then U
+    /// with A = U^T U.
     #[arg(long, group = "named_triangle")]
     upper: bool,
-    /// Ignore the contents of the other triangle.
+    /// Ignore the contents of the triangle that is not read.
     #[arg(long, requires = "named_triangle")]
     ignore_other_triangle: bool,
 }
@@ -47,7 +48,7 @@ impl Triangle {
 /// A triangle selected on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamedTriangle {
-    /// The selected command.
+    /// The selected triangle.
     pub uplo: Uplo,
     /// Whether the contents of the other triangle are ignored.
     pub ignores_other: bool,
@@ -62,7 +63,7 @@ pub struct Factor {
     pub triangle: Triangle,
     #[command(flatten)]
     pub precision: FactorPrecision,
-    /// Rows of a tile; the result is bitwise the same for every choice [default: from size and precision].
+    /// Number of rows of a tile; every choice gives bitwise the same result [default: from size and precision].
     #[arg(long = "tile", value_name = "NB", value_parser = positive, help_heading = PLAIN)]
     pub tile_rows: Option<usize>,
     /// Also print the logarithm of the determinant, to its correct digits.
@@ -76,16 +77,15 @@ pub struct Factor {
     /// Also write a timeline of the steps, as JSON for ui.perfetto.dev or chrome://tracing.
     #[arg(long, value_name = "FILE", help_heading = PLAIN)]
     pub trace: Option<PathBuf>,
-    /// Also plot the factorisation over time: busy workers and finished tiles; on several ranks ready tiles, busy
+    /// Also plot the factorisation over time: busy workers and finished tiles or, on several ranks, ready tiles, busy
     /// workers and the memory of tiles in transit.
     #[arg(long, value_name = "FILE.svg", help_heading = PLAIN)]
     pub plot: Option<PathBuf>,
-    /// Error bound of each entry of the residual: relative to its own terms, for a factor (|L| |L^T|)_ij (entrywise,
-    /// componentwise), or to norms of rows (norm), which --storage requires for big floats.
+    /// Error bound of entry (i, j) of the residual: a small multiple of 2^-B times the sum of the absolute values of
+    /// its terms, (|L| |L^T|)_ij for a factor (entrywise, also called componentwise), or times a product of norms of
+    /// rows (norm). --storage requires norm for big floats.
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy(), help_heading = PLAIN)]
     pub accuracy: Accuracy,
-    #[command(flatten)]
-    pub ranks: RankChoices,
     #[command(flatten)]
     pub engine: EngineArgs,
 }
@@ -94,11 +94,13 @@ pub struct Factor {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Precision")]
 pub struct FactorPrecision {
-    /// Bits of every significand, from 2 to the kernel's maximum, at least 5000 (`sunzi info`); auto finds the smallest
-    /// precision at which the result has --digits correct digits [default: as stated in the first input file].
+    /// Bits of every significand, from 2 to the kernel's maximum (at least 5000, shown by `sunzi info`); auto searches
+    /// for the smallest precision at which the result has --digits correct digits [default: as stated in the first
+    /// input file].
     #[arg(long = "precision", short = 'p', value_name = "B|auto", value_parser = precision_or_auto)]
     choice: Option<PrecisionChoice>,
-    /// Correct decimal digits that --precision auto must reach; implies it [default: 30].
+    /// Number of correct decimal digits that --precision auto must reach; this option implies --precision auto
+    /// [default: 30].
     #[arg(long, value_name = "D", value_parser = digits)]
     digits: Option<u32>,
     /// Bits to which decimal input is rounded [default: as stated in the file, else the precision plus 64].
@@ -119,13 +121,18 @@ impl FactorPrecision {
         }
     }
 
+    /// The option that lets the precision be found.
+    pub fn automatic_option(&self) -> &'static str {
+        if self.digits.is_some() { "--digits" } else { "--precision auto" }
+    }
+
     /// The precision for reading matrices, if the precision is given, or for `bits`.
     pub fn typed(&self, bits: Option<u32>) -> Precision {
         let given = match self.choice {
             Some(PrecisionChoice::Bits(bits)) => Some(bits),
             _ => None,
         };
-        Precision { bits: bits.or(given), input_bits: self.input_bits }
+        Precision { bits: bits.or(given), input_bits: self.input_bits, advice: GIVE_BITS_OR_DIGITS }
     }
 
     /// Returns an error for a precision that the kernel does not support, and for digits together with a precision.
@@ -145,7 +152,7 @@ impl FactorPrecision {
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Correct digits")]
 pub struct DigitChoices {
-    /// Also prove a number of correct digits, which about doubles the work.
+    /// Also prove how many digits are correct, which about doubles the work.
     #[arg(long, conflicts_with = "no_estimate")]
     pub certified: bool,
     /// Do not estimate how many digits of the answer are correct.
@@ -166,14 +173,14 @@ pub struct RankChoices {
     /// Algorithm that sends a finished tile to the ranks that need it [default: cs_list_ahead].
     #[arg(long, value_name = "WAY", value_parser = broadcast())]
     pub broadcast: Option<DeliveryKind>,
-    /// Scheduling policy, the order of ready tiles: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path,
+    /// Scheduling policy, which orders the ready tiles: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path,
     /// panels, leftmost, blocks, blocks:RxC [default: leftmost on one node, else critical_path].
     #[arg(long, value_name = "NAME", value_parser = Policy::by_name)]
     pub policy: Option<Policy>,
     /// How a rank detects that no other rank needs a tile from it any more [default: lists].
     #[arg(long, value_name = "WAY", value_parser = termination())]
     pub termination: Option<Termination>,
-    /// Number of tiles of other ranks that a rank holds at a time [default: from the memory limit].
+    /// Largest number of tiles of other ranks that a rank holds at a time [default: from the memory limit].
     #[arg(long, value_name = "N", value_parser = size)]
     pub remote_tiles: Option<usize>,
 }
@@ -182,8 +189,8 @@ pub struct RankChoices {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Larger than memory")]
 pub struct StorageChoices {
-    /// Compute out of core within --memory: finished tiles are kept in this directory, and an interrupted run resumes
-    /// from them. All files must be binary.
+    /// Compute out of core, within the limit of --memory: finished tiles are kept in this directory, and an interrupted
+    /// run resumes from them. All files must be binary.
     #[arg(long = "storage", value_name = "DIR", value_hint = ValueHint::DirPath, requires = "path",
         conflicts_with_all = ["upper", "log_det", "condition", "certified", "all_digits", "digits",
             "broadcast", "policy", "termination", "remote_tiles", "plot", "hex", "trace", "input_bits"])]
@@ -206,10 +213,12 @@ pub struct Cholesky {
     #[command(flatten)]
     pub factor: Factor,
     #[command(flatten)]
+    pub ranks: RankChoices,
+    #[command(flatten)]
     pub output: FactorOutput,
     #[command(flatten)]
     pub storage: StorageChoices,
-    /// Number type of a factorisation with --storage: big floats, or doubles, to which the entries are rounded.
+    /// Number type of a factorisation with --storage: big floats, or doubles (the entries are rounded to them).
     #[arg(long, value_name = "TYPE", value_enum, default_value = "big", help_heading = "Larger than memory")]
     pub element_type: ElementType,
 }
@@ -274,17 +283,20 @@ pub struct Solve {
     #[command(flatten)]
     pub factor: Factor,
     /// The right-hand sides B.
+    #[arg(help_heading = PLAIN)]
     pub b: PathBuf,
     /// Factor at this precision in bits and refine the solution to the full precision.
     #[arg(long, value_name = "BITS", value_parser = precision, help_heading = PLAIN,
         conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory", "accuracy"])]
     pub refine_from: Option<u32>,
-    /// Instead of a solution, plot time and correct digits against bits, at eighths of the precision, and against n,
-    /// for the leading eighths of the rows; print them as a table.
+    /// Write no solution, but plot and print the time and the correct digits at eighths of the precision, and for
+    /// leading submatrices with eighths of the rows.
     #[arg(long, value_name = "FILE.svg", help_heading = PLAIN,
         conflicts_with_all = ["refine_from", "path", "hex", "log_det", "condition",
         "digits", "no_estimate", "all_digits", "trace", "plot", "directory"])]
     pub sweep: Option<PathBuf>,
+    #[command(flatten)]
+    pub ranks: RankChoices,
     #[command(flatten)]
     pub output: SolutionOutput,
     #[command(flatten)]
@@ -308,7 +320,7 @@ pub struct TriangularSystem {
     /// left solves op(T) X = alpha B, right solves X op(T) = alpha B.
     #[arg(long, value_name = "SIDE", default_value = "left", value_parser = side())]
     pub side: Side,
-    /// The triangle of T that is read.
+    /// Triangle of T to read.
     #[arg(long, value_name = "TRIANGLE", default_value = "lower", value_parser = uplo())]
     pub uplo: Uplo,
     /// Use T transposed.
@@ -335,8 +347,8 @@ impl TriangularSystem {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Larger than memory")]
 pub struct TriangularStorage {
-    /// Compute out of core within --memory: finished columns are kept in this directory, and an interrupted run resumes
-    /// from them. All files must be binary.
+    /// Compute out of core, within the limit of --memory: finished columns are kept in this directory, and an
+    /// interrupted run resumes from them. All files must be binary.
     #[arg(long = "storage", value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "hex")]
     pub directory: Option<PathBuf>,
     /// Use of the system's page cache: direct (bypass it), cached, or drop-behind (drop each piece after its use).
@@ -357,8 +369,8 @@ pub struct Trsm {
     pub b: PathBuf,
     #[command(flatten)]
     pub system: TriangularSystem,
-    /// Error bound of each entry of the residual: relative to its own terms (entrywise, componentwise), or to the norms
-    /// of its row and column (norm).
+    /// Error bound of each entry of the residual: a small multiple of 2^-B times the sum of the absolute values of its
+    /// terms (entrywise, also called componentwise), or times the product of the norms of its row and column (norm).
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
     #[command(flatten)]

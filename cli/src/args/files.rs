@@ -64,8 +64,8 @@ pub struct Gen {
     /// Number of columns.
     #[arg(long, value_name = "N", value_parser = size)]
     cols: usize,
-    /// Bits of every significand, 2 to 2^24; operations accept at most the kernel's maximum, at least 5000 (`sunzi
-    /// info`).
+    /// Bits of every significand, from 2 to 2^24; operations accept at most the kernel's maximum (at least 5000, shown
+    /// by `sunzi info`).
     #[arg(long, short, value_name = "B", value_parser = precision)]
     precision: u32,
     /// Seed of the random kinds.
@@ -92,10 +92,10 @@ impl Gen {
 pub struct Convert {
     /// Input file; `-` is standard input.
     pub input: PathBuf,
-    /// Output file, in the format that its suffix gives; `-` is standard output.
+    /// Output file; its suffix gives the format, `-` is standard output.
     #[arg(required_unless_present = "path")]
     output: Option<PathBuf>,
-    /// Output file, named as in other commands.
+    /// Output file, as an option instead of the second argument.
     #[arg(long = "output", short = 'o', value_name = "FILE", conflicts_with = "output")]
     path: Option<PathBuf>,
     /// Bits to which decimal input is rounded, 2 to 2^24 [default: as stated in the file].
@@ -118,7 +118,8 @@ impl Convert {
 /// The end of `sunzi compare --help`.
 const COMPARE: &str = "Examples:\n  sunzi compare X.mtx Y.mtx\n  sunzi compare X.mtx Y.mtx --digits 70\n  \
     sunzi compare X.csv Y.npy --relative 1e-12 --absolute 1e-300 --precision 256\n\n\
-    Two entries agree if their difference meets any one of the given tolerances. Exit codes: 0 if all entries are \
+    Two entries agree if their difference is within at least one of the given tolerances. Exit codes: 0 if all \
+    entries are \
     equal or agree; 1 if some do not; 2 for wrong arguments; 3 for files that cannot be read or matrices of different \
     shapes.";
 

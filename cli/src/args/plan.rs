@@ -12,8 +12,19 @@ const EXAMPLES: &str = "Without an operation, the command plans a syrk with the 
     Examples:\n  \
     sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G\n  \
     sunzi plan solve --rows 1e4 --cols 100 --precision 512\n  \
+    sunzi plan cholesky --nodes 4 --ranks-per-node 16 --rows 5e4 --precision 512\n  \
     sunzi plan --nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 \\\n      \
     --precision 1024 --memory 200G";
+
+/// The end of `sunzi plan cholesky --help`.
+const CHOLESKY: &str = "Examples:\n  sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G\n  \
+    sunzi plan cholesky --rows 5e4 --precision 512 --nodes 4 --ranks-per-node 16\n  \
+    sunzi plan cholesky --rows 1e5 --precision 512 --accuracy norm --storage \\\n      --memory 16G";
+
+/// The end of `sunzi plan solve --help`.
+const SOLVE: &str = "Examples:\n  sunzi plan solve --rows 1e4 --cols 100 --precision 512 --refine-from 300\n  \
+    sunzi plan solve --rows 5e4 --cols 100 --precision 512 --nodes 4 \\\n      --ranks-per-node 16 --memory 180G\n  \
+    sunzi plan solve --rows 1e5 --cols 10 --precision 512 --accuracy norm \\\n      --storage --memory 16G";
 
 /// `sunzi plan`: a syrk unless another operation is given.
 #[derive(Debug)]
@@ -53,18 +64,19 @@ pub enum PlanOperation {
     /// Product C = A^T B.
     #[command(after_help = "Example:\n  sunzi plan gemm --rows 5000 --cols 2000 --result-rows 300 --precision 512")]
     Gemm(PlanGemm),
-    /// Cholesky factorisation A = L L^T.
-    #[command(after_help = "Example:\n  sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G")]
+    /// Cholesky factorisation A = L L^T, on this machine or on a cluster, in memory or out of core.
+    #[command(after_help = CHOLESKY)]
     Cholesky(PlanCholesky),
     /// Triangular system T X = B.
     #[command(after_help = "Example:\n  sunzi plan trsm --rows 5000 --cols 100 --precision 512")]
-    Trsm(PlanSolve),
-    /// System A X = B for a symmetric positive definite A, including its factorisation.
-    #[command(after_help = "Example:\n  sunzi plan solve --rows 1e4 --cols 100 --precision 512 --refine-from 300")]
+    Trsm(PlanTrsm),
+    /// System A X = B for a symmetric positive definite A, including its factorisation, on this machine or on a
+    /// cluster, in memory or out of core.
+    #[command(after_help = SOLVE)]
     Solve(PlanSystem),
     /// Inverse of a symmetric positive definite A, including its factorisation.
     #[command(after_help = "Example:\n  sunzi plan inverse --rows 3000 --precision 512")]
-    Inverse(PlanCholesky),
+    Inverse(PlanFactor),
     /// Proven interval for an extreme eigenvalue of a symmetric A.
     #[command(after_help = "Example:\n  sunzi plan eigenvalue --rows 2000 --precision 256 --memory 8G")]
     Eigenvalue(PlanEigenvalue),
@@ -73,11 +85,12 @@ pub enum PlanOperation {
 /// The accuracy of entries, and the bits that it needs.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct PlanPromise {
-    /// Error bound of each entry: relative to its own terms (entrywise, componentwise) or to norms (norm).
+    /// Error bound of each entry: a small multiple of 2^-B times the sum of the absolute values of its terms
+    /// (entrywise, also called componentwise), or times a product of norms of rows and columns (norm).
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
-    /// Extra bits for the range of exponents with --accuracy entrywise, as stated in reports [default: the number for
-    /// entries of equal size; for factors, the number for a Gram matrix].
+    /// Extra bits for the range of exponents with --accuracy entrywise; the report of an earlier run states how many it
+    /// needed [default: enough for entries of equal magnitude or, in a factorisation, for a Gram matrix].
     #[arg(long, value_name = "G")]
     pub range_bits: Option<u32>,
 }
@@ -85,7 +98,7 @@ pub struct PlanPromise {
 /// Options for the estimate of time.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct PlanTime {
-    /// Do not estimate the time; the estimate times small runs that take less than a second in total.
+    /// Do not estimate the time, which needs small test runs of less than a second in total.
     #[arg(long)]
     pub no_time: bool,
 }
@@ -94,9 +107,51 @@ impl PlanPromise {
     fn check(&self) -> Result<()> {
         match (self.range_bits, self.accuracy) {
             (Some(bits), Accuracy::Norm) => {
-                Err(Error::InvalidArgument(format!("--range-bits {bits} needs --accuracy entrywise")))
+                Err(Error::InvalidArgument(format!("--range-bits {bits} requires --accuracy entrywise")))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+/// The cluster of a plan.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "On a cluster")]
+pub struct PlanCluster {
+    /// Number of nodes of a cluster, each of which has the limit of --memory [default: 1 with --ranks-per-node].
+    #[arg(long, value_name = "N", value_parser = positive)]
+    nodes: Option<usize>,
+    /// Number of ranks on each node of a cluster, each of which has --threads threads, by default 1 [default: 1 with
+    /// --nodes].
+    #[arg(long, value_name = "R", value_parser = positive)]
+    ranks_per_node: Option<usize>,
+}
+
+impl PlanCluster {
+    /// The cluster, if one is given, with the threads of each rank.
+    pub fn shape(&self, threads: Option<usize>) -> Option<ClusterShape> {
+        (self.nodes.is_some() || self.ranks_per_node.is_some()).then(|| ClusterShape {
+            nodes: self.nodes.unwrap_or(1),
+            ranks_per_node: self.ranks_per_node.unwrap_or(1),
+            threads: threads.unwrap_or(1),
+        })
+    }
+}
+
+/// The place of the tiles of a factorisation.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Larger than memory")]
+pub struct PlanStorage {
+    /// Plan a run with --storage, whose tiles are in files; it requires --accuracy norm.
+    #[arg(long)]
+    pub storage: bool,
+}
+
+impl PlanStorage {
+    fn check(self, accuracy: Accuracy) -> Result<()> {
+        match self.storage && accuracy != Accuracy::Norm {
+            true => Err(Error::InvalidArgument("--storage requires --accuracy norm".into())),
+            false => Ok(()),
         }
     }
 }
@@ -104,10 +159,10 @@ impl PlanPromise {
 /// `sunzi plan syrk`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanSyrk {
-    /// Rows of the operands (K), over which the product sums.
+    /// Number of rows of the operands (K); each entry of the product is a sum of K terms.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
-    /// Columns (N).
+    /// Number of columns of P (N).
     #[arg(long, value_name = "N", value_parser = size)]
     pub cols: usize,
     /// Bits of every significand.
@@ -116,30 +171,26 @@ pub struct PlanSyrk {
     /// Include the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,
-    /// Nodes of the cluster; --memory is then the limit of each node [default: 1 with --ranks-per-node].
-    #[arg(long, value_name = "N", value_parser = positive, help_heading = "On a cluster")]
-    pub nodes: Option<usize>,
-    /// Ranks on each node; --threads is then the number for each rank [default: 1 rank with --nodes; 1 thread].
-    #[arg(long, value_name = "R", value_parser = positive, help_heading = "On a cluster")]
-    pub ranks_per_node: Option<usize>,
     #[command(flatten)]
     pub promise: PlanPromise,
     #[command(flatten)]
     pub time: PlanTime,
     #[command(flatten)]
     pub engine: EngineArgs,
+    #[command(flatten)]
+    pub cluster: PlanCluster,
 }
 
 /// `sunzi plan gemm`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanGemm {
-    /// Rows of the operands (K), over which the product sums.
+    /// Number of rows of the operands (K); each entry of the product is a sum of K terms.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
-    /// Columns of the result (N).
+    /// Number of columns of the result (N).
     #[arg(long, value_name = "N", value_parser = size)]
     pub cols: usize,
-    /// Rows of the result [default: as --cols].
+    /// Number of rows of the result (M) [default: as --cols].
     #[arg(long, value_name = "M", value_parser = size)]
     pub result_rows: Option<usize>,
     /// Bits of every significand.
@@ -156,16 +207,27 @@ pub struct PlanGemm {
     pub engine: EngineArgs,
 }
 
-/// `sunzi plan cholesky` and `sunzi plan inverse`.
+/// `sunzi plan cholesky`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanCholesky {
-    /// Rows of the matrix.
+    #[command(flatten)]
+    pub factor: PlanFactor,
+    #[command(flatten)]
+    pub cluster: PlanCluster,
+    #[command(flatten)]
+    pub storage: PlanStorage,
+}
+
+/// `sunzi plan inverse`, and what `sunzi plan cholesky` shares with it.
+#[derive(Args, Clone, Debug)]
+pub struct PlanFactor {
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
-    /// Rows of a tile [default: chosen by size and precision].
+    /// Number of rows of a tile [default: chosen by size and precision].
     #[arg(long, value_name = "NB", value_parser = positive)]
     pub tile: Option<usize>,
     #[command(flatten)]
@@ -179,10 +241,10 @@ pub struct PlanCholesky {
 /// `sunzi plan eigenvalue`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanEigenvalue {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
-    /// Bits of the eigenvalue that its interval determines, and of the matrix.
+    /// Bits to which the interval determines the eigenvalue; the matrix has entries of the same precision.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
     #[command(flatten)]
@@ -193,16 +255,43 @@ pub struct PlanEigenvalue {
 #[derive(Args, Clone, Debug)]
 pub struct PlanSystem {
     /// Factor at this precision in bits, and refine the solution to the full precision.
-    #[arg(long, value_name = "BITS", value_parser = precision, conflicts_with_all = ["accuracy", "range_bits"])]
+    #[arg(long, value_name = "BITS", value_parser = precision,
+        conflicts_with_all = ["accuracy", "range_bits", "nodes", "ranks_per_node", "storage"])]
     pub refine_from: Option<u32>,
     #[command(flatten)]
     pub solve: PlanSolve,
+    #[command(flatten)]
+    pub cluster: PlanCluster,
+    #[command(flatten)]
+    pub storage: PlanStorage,
 }
 
 /// `sunzi plan trsm`.
 #[derive(Args, Clone, Debug)]
+pub struct PlanTrsm {
+    /// Number of rows of the matrix.
+    #[arg(long, value_name = "K", value_parser = size)]
+    pub rows: usize,
+    /// Number of right-hand sides.
+    #[arg(long, value_name = "M", value_parser = size)]
+    pub cols: usize,
+    /// Bits of every significand.
+    #[arg(long, short, value_name = "B", value_parser = precision)]
+    pub precision: u32,
+    /// Error bound of each entry of the residual: a small multiple of 2^-B times the sum of the absolute values of its
+    /// terms (entrywise, also called componentwise), or times a product of norms (norm).
+    #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
+    pub accuracy: Accuracy,
+    #[command(flatten)]
+    pub time: PlanTime,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+/// The sizes of `sunzi plan solve`.
+#[derive(Args, Clone, Debug)]
 pub struct PlanSolve {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
     /// Number of right-hand sides.
@@ -234,26 +323,17 @@ impl Plan {
                 args.promise.check()?;
                 check_reach(args.precision, args.engine.kernel)
             }
-            PlanOperation::Cholesky(args) | PlanOperation::Inverse(args) => args.promise.check(),
-            PlanOperation::Solve(args) => args.solve.promise.check(),
+            PlanOperation::Cholesky(PlanCholesky { factor, storage, .. }) => {
+                factor.promise.check()?;
+                storage.check(factor.promise.accuracy)
+            }
+            PlanOperation::Inverse(args) => args.promise.check(),
+            PlanOperation::Solve(PlanSystem { solve, storage, .. }) => {
+                solve.promise.check()?;
+                storage.check(solve.promise.accuracy)
+            }
             PlanOperation::Eigenvalue(args) => check_reach(args.precision, args.engine.kernel),
-            PlanOperation::Trsm(args) => match args.promise.range_bits {
-                Some(bits) => Err(Error::InvalidArgument(format!(
-                    "--range-bits {bits}: a triangular solve needs no bits for the range of exponents"
-                ))),
-                None => Ok(()),
-            },
+            PlanOperation::Trsm(args) => check_reach(args.precision, args.engine.kernel),
         }
-    }
-}
-
-impl PlanSyrk {
-    /// The cluster of the plan, if one is given.
-    pub fn cluster(&self) -> Option<ClusterShape> {
-        (self.nodes.is_some() || self.ranks_per_node.is_some()).then(|| ClusterShape {
-            nodes: self.nodes.unwrap_or(1),
-            ranks_per_node: self.ranks_per_node.unwrap_or(1),
-            threads: self.engine.threads.unwrap_or(1),
-        })
     }
 }

@@ -19,11 +19,11 @@ pub struct ProductArgs {
     /// Check the exact product with a random vector (Freivalds' test) before rounding.
     #[arg(long, help_heading = PLAIN)]
     pub freivalds: bool,
-    /// Compute the exact integer product of inputs that hold integers.
+    /// Compute the exact product of matrices of integers.
     #[arg(long, help_heading = PLAIN)]
     pub exact_integers: bool,
-    /// Error bound of each entry of A B: relative to (|A| |B|)_ij (entrywise, componentwise), or to the norms of row i
-    /// and column j (norm), which --storage requires.
+    /// Error bound of entry (i, j) of A B: a small multiple of 2^-B times (|A| |B|)_ij (entrywise, also called
+    /// componentwise), or times the norms of row i of A and column j of B (norm). --storage requires norm.
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy(), help_heading = PLAIN)]
     pub accuracy: Accuracy,
     /// Scalar that multiplies the product: decimal, integer or hexadecimal float [default: 1].
@@ -38,7 +38,7 @@ pub struct ProductArgs {
     /// Also write a timeline of the steps on all ranks, as JSON for ui.perfetto.dev or chrome://tracing.
     #[arg(long, value_name = "FILE", help_heading = PLAIN)]
     pub trace: Option<PathBuf>,
-    /// Kind of memory that the ranks of a node share; heap serves a single process.
+    /// Kind of shared memory for the ranks of a node; heap is for a single process only.
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = window(), help_heading = PLAIN)]
     pub window: WindowKind,
     #[command(flatten)]
@@ -49,8 +49,8 @@ pub struct ProductArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Larger than memory")]
 pub struct ProductStorage {
-    /// Compute out of core within --memory: finished tiles of the result are kept in this directory, and an interrupted
-    /// run resumes from them. All files must be binary.
+    /// Compute out of core, within the limit of --memory: finished tiles of the result are kept in this directory, and
+    /// an interrupted run resumes from them. All files must be binary.
     #[arg(long = "storage", value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["freivalds",
         "exact_integers", "alpha", "beta", "accumulate", "trace", "window", "hex"])]
     pub directory: Option<PathBuf>,
@@ -74,8 +74,8 @@ pub struct Syrk {
     /// Compute the upper triangle; the output is a symmetric file, which stores the lower triangle in either case.
     #[arg(long)]
     pub upper: bool,
-    /// Triangle to read of the matrix to add; the other one must be zero or agree up to rounding [default: both, which
-    /// must be equal].
+    /// Triangle to read of the matrix to add; the other triangle must be zero or equal to it up to rounding [default:
+    /// both triangles, which must be equal].
     #[arg(long, value_name = "TRIANGLE", requires = "accumulate", value_parser = uplo())]
     pub accumulate_triangle: Option<Uplo>,
     /// Ignore the contents of the other triangle of the matrix to add.

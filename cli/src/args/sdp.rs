@@ -1,6 +1,6 @@
 //! Options of `sdp`: SDPB's names, as a command line of SDPB has them, and those of the engine.
 
-use super::EngineArgs;
+use super::CpuEngineArgs;
 use super::values::precision;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
@@ -22,20 +22,22 @@ const DEFAULT_BITS: u32 = 400;
 /// Where files lie.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Places {
-    /// Semidefinite program: SDPB's blocks in a directory or a zip archive, a polynomial program as for pmp2sdp (.json,
-    /// .m, .nsv), or a file in SDPA's sparse format (.dat-s); `-` is standard input. Required here or in --paramFile.
+    /// The semidefinite program: the directory or zip archive that pmp2sdp writes, an input file of pmp2sdp (.json, .m,
+    /// .nsv), or a file in SDPA's sparse format (.dat-s); `-` reads such a file from standard input. Required, here or
+    /// in --paramFile.
     #[arg(long = "sdpDir", short = 's', value_name = "PATH")]
     pub input: Option<PathBuf>,
     /// Directory of the results [default: the input's name followed by `_out`].
     // `--out` would also abbreviate `--output-format`, which SDPB does not have.
     #[arg(long = "outDir", alias = "out", short = 'o', value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out_dir: Option<PathBuf>,
-    /// Directory of checkpoints, '' for none [default: the input's name followed by `.ck`].
+    /// Directory into which checkpoints are written, and from whose checkpoint a run of the same program resumes; ''
+    /// for neither [default: the input's name followed by `.ck`].
     #[arg(long = "checkpointDir", short = 'c', value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub checkpoint_dir: Option<PathBuf>,
-    /// Directory of the checkpoint to start from, written by Sunzi or as text files by SDPB [default: that of
-    /// --checkpointDir].
+    /// Directory whose checkpoint the run starts from, in place of one in --checkpointDir: one of Sunzi, or text files
+    /// of SDPB.
     #[arg(long = "initialCheckpointDir", short = 'i', value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub initial_checkpoint_dir: Option<PathBuf>,
 }
@@ -58,17 +60,22 @@ pub struct Given {
                         --writeSolution x,y,z --maxIterations 1000\n  \
                         sunzi sdp -s sdp -o out -c ck --precision 768 --detectPrimalFeasibleJump\n  \
                         sunzi sdp -s theta1.dat-s -o out --precision 256 --certify\n\n\
-                        The options have SDPB's names and meanings. The file out.txt states how the run ended. The \
-                        exit code is 8 if the precision was too low, 5 if --certify finds no certificate, and \
-                        otherwise 0 unless the run ended with an error or was cancelled."
+                        The options have SDPB's names and meanings. The last lines and the file out.txt state how \
+                        the run ended; the page on semidefinite programs (docs/SDP.md) lists all ends. The exit code \
+                        is 8 after `precision too low`, 130 after a signal, and 0 after any other end; if --certify \
+                        proves nothing, it is 5. Errors have other codes: see docs/TROUBLESHOOTING.md.",
+    // They are accepted, so that the refusal says why.
+    mut_arg("device", |arg| arg.hide(true)),
+    mut_arg("device_memory", |arg| arg.hide(true))
 )]
 pub struct Sdp {
     #[command(flatten)]
     pub places: Places,
-    /// File with lines `option=value`, or SDPA's param.sdpa; options on the command line take precedence.
+    /// File of options: lines `option=value`, or SDPA's param.sdpa. Options on the command line take precedence.
     #[arg(long = "paramFile", short = 'p', value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub param: Option<PathBuf>,
-    /// Prove bounds of the optimal value in exact arithmetic, and write the proof to `certificate` among the results.
+    /// After the run, prove bounds on the optimal value in exact arithmetic, and write the proof into the directory of
+    /// the results as the file `certificate`.
     #[arg(long)]
     pub certify: bool,
     /// Print the memory that the run needs, without solving the program.
@@ -80,7 +87,7 @@ pub struct Sdp {
     #[command(flatten)]
     pub choices: ParameterChoices,
     #[command(flatten)]
-    pub engine: EngineArgs,
+    pub engine: CpuEngineArgs,
 }
 
 /// A number of an option.
@@ -126,61 +133,66 @@ pub struct ParameterChoices {
     /// Stop at a dual feasible point.
     #[arg(long = "findDualFeasible")]
     find_dual_feasible: bool,
-    /// Stop after a primal step of 1.
+    /// Stop after a primal step of length 1, which makes the point primal feasible up to rounding.
     #[arg(long = "detectPrimalFeasibleJump")]
     detect_primal_feasible_jump: bool,
-    /// Stop after a dual step of 1.
+    /// Stop after a dual step of length 1, which makes the point dual feasible up to rounding.
     #[arg(long = "detectDualFeasibleJump")]
     detect_dual_feasible_jump: bool,
-    /// Maximum number of iterations [default: 500].
+    /// Maximum number of iterations of this run; those before a restart do not count [default: 500].
     #[arg(long = "maxIterations", value_name = "N", value_parser = parse_count)]
     max_iterations: Option<u64>,
     /// Maximum run time in seconds [default: no limit].
     #[arg(long = "maxRuntime", value_name = "S", value_parser = parse_count)]
     max_runtime: Option<u64>,
-    /// Duality gap below which a feasible point is optimal [default: 1e-30].
+    /// Duality gap below which a primal and dual feasible point counts as optimal [default: 1e-30].
     #[arg(long = "dualityGapThreshold", value_name = "X", value_parser = threshold)]
     duality_gap_threshold: Option<Float>,
-    /// Primal error below which a point is primal feasible [default: 1e-30].
+    /// Primal error below which a point counts as primal feasible [default: 1e-30].
     #[arg(long = "primalErrorThreshold", value_name = "X", value_parser = threshold)]
     primal_error_threshold: Option<Float>,
-    /// Dual error below which a point is dual feasible [default: 1e-30].
+    /// Dual error below which a point counts as dual feasible [default: 1e-30].
     #[arg(long = "dualErrorThreshold", value_name = "X", value_parser = threshold)]
     dual_error_threshold: Option<Float>,
-    /// Multiple of the identity at which X starts [default: 1e20, for SDPA's files 1e4].
+    /// X starts as this multiple of the identity, which should exceed the size of the solution [default: 1e20, for
+    /// SDPA's files 1e4].
     #[arg(long = "initialMatrixScalePrimal", value_name = "X", value_parser = number)]
     initial_matrix_scale_primal: Option<Float>,
-    /// Multiple of the identity at which Y starts [default: 1e20, for SDPA's files 1e4].
+    /// Y starts as this multiple of the identity, which should exceed the size of the solution [default: 1e20, for
+    /// SDPA's files 1e4].
     #[arg(long = "initialMatrixScaleDual", value_name = "X", value_parser = number)]
     initial_matrix_scale_dual: Option<Float>,
-    /// Factor by which a step aims to reduce X Y at feasible points [default: 0.1].
+    /// Centring at primal and dual feasible points: a step aims at X Y = beta mu I with at least this beta [default:
+    /// 0.1].
     #[arg(long = "feasibleCenteringParameter", value_name = "X", value_parser = number)]
     feasible_centering_parameter: Option<Float>,
-    /// Factor by which a step aims to reduce X Y at other points [default: 0.3].
+    /// Centring at all other points: a step aims at X Y = beta mu I with at least this beta [default: 0.3].
     #[arg(long = "infeasibleCenteringParameter", value_name = "X", value_parser = number)]
     infeasible_centering_parameter: Option<Float>,
-    /// Fraction of the distance to the boundary that a step takes [default: 0.7, for SDPA's files 0.9].
+    /// A step goes this fraction of the way to the boundary of the cone, but at most to length 1 [default: 0.7, for
+    /// SDPA's files 0.9].
     #[arg(long = "stepLengthReduction", value_name = "X", value_parser = number)]
     step_length_reduction: Option<Float>,
-    /// Stop if a primal step is smaller than this [default: 0].
+    /// Stop after a primal step shorter than this [default: 0, which is never].
     #[arg(long = "minPrimalStep", value_name = "X", value_parser = number)]
     min_primal_step: Option<Float>,
-    /// Stop if a dual step is smaller than this [default: 0].
+    /// Stop after a dual step shorter than this [default: 0, which is never].
     #[arg(long = "minDualStep", value_name = "X", value_parser = number)]
     min_dual_step: Option<Float>,
-    /// Stop if Tr(X Y) divided by the number of rows exceeds this [default: 1e100].
+    /// Stop if mu, which is Tr(X Y) divided by the number of rows of X, exceeds this [default: 1e100].
     #[arg(long = "maxComplementarity", value_name = "X", value_parser = number)]
     max_complementarity: Option<Float>,
-    /// Stop if a ray shows infeasibility with at most this error [default: 1e-20 for SDPA's files, else never].
+    /// Look for rays with a relative error below this, and stop if one shows that the primal or the dual side has no
+    /// feasible point; 0 does not look [default: 1e-20 for SDPA's files, 0 for others].
     #[arg(long = "infeasibilityThreshold", value_name = "X", value_parser = threshold_or_never)]
     infeasibility_threshold: Option<Float>,
-    /// Stop if a point that is primal but not dual feasible has an objective of at most this [default: none].
+    /// Stop if the point is primal but not dual feasible and its primal objective is at most this [default: none].
     #[arg(long = "lowerBound", value_name = "X", value_parser = number, allow_negative_numbers = true)]
     lower_bound: Option<Float>,
-    /// Stop if a point that is dual but not primal feasible has an objective of at least this [default: none].
+    /// Stop if the point is dual but not primal feasible and its dual objective is at least this [default: none].
     #[arg(long = "upperBound", value_name = "X", value_parser = number, allow_negative_numbers = true)]
     upper_bound: Option<Float>,
-    /// Run all iterations at the full precision, instead of the first ones at fewer bits.
+    /// Compute all iterations with --precision bits; otherwise the first ones have fewer.
     #[arg(long = "no-ramp")]
     no_ramp: bool,
     /// Seconds between checkpoints [default: 3600].
@@ -189,11 +201,11 @@ pub struct ParameterChoices {
     /// Write no checkpoint at the end of the run.
     #[arg(long = "noFinalCheckpoint")]
     pub no_final_checkpoint: bool,
-    /// Parts of the solution to write: a list of x, y, z, X, Y [default: x,y].
+    /// Parts of the solution to write: any of x, y, z, X and Y, separated by commas [default: x,y].
     #[arg(long = "writeSolution", value_name = "LIST")]
     write_solution: Option<String>,
-    /// none or 0 prints errors only, regular or 1 also the table of iterations and the outcome [default: 1]; debug or 2
-    /// and trace or 3 print the same as regular.
+    /// Amount of output: errors only (0 or none), or also the table of iterations and the outcome (1 or regular; 2 or
+    /// debug and 3 or trace print the same) [default: 1].
     #[arg(long, value_name = "N", value_parser = verbosity)]
     pub verbosity: Option<u64>,
     /// Accepted for compatibility with SDPB and ignored: threads share memory here.

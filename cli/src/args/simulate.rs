@@ -29,13 +29,13 @@ pub struct Simulate {
 /// The simulation to run.
 #[derive(Subcommand, Debug)]
 pub enum Simulation {
-    /// Tiled factorisation A = L L^T on a cluster. Several broadcasts, policies, evictions or terminations give a
-    /// table.
+    /// Simulate a tiled factorisation A = L L^T on a cluster; lists for --broadcast, --policy, --eviction or
+    /// --termination give a table of all combinations.
     #[command(after_help = "Example:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 \\\n      \
                         --broadcast cs_list,binomial")]
     Cholesky(Box<SimulateCholesky>),
-    /// Many small factorisations under adverse conditions drawn from random seeds; the exit code is 5 if any of them
-    /// fails.
+    /// Simulate many small factorisations under adverse conditions, drawn from random seeds; the exit code is 5 if one
+    /// of them fails.
     #[command(after_help = "Example:\n  sunzi simulate soak --first 7 --seeds 100")]
     Soak(Soak),
 }
@@ -56,7 +56,7 @@ pub struct Processes {
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub struct Size {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     order: Option<u64>,
     /// Number of tile rows of the matrix.
@@ -83,8 +83,9 @@ pub struct SimulateCholesky {
     /// Algorithm that sends a finished tile to the processes that need it.
     #[arg(long, value_name = "LIST", default_value = "cs_list", value_delimiter = ',', value_parser = broadcast())]
     broadcast: Vec<DeliveryKind>,
-    /// Scheduling policy, the order of ready tasks: fifo, lifo, random (or random:SEED), by_ij, greedy, critical_path,
-    /// panels, leftmost, blocks:RxC [default: random:1; out of core the blocks:RxC that reads the fewest bytes].
+    /// Scheduling policy, which orders the ready tasks: fifo, lifo, random (or random:SEED), by_ij, greedy,
+    /// critical_path, panels, leftmost, blocks:RxC [default: random:1; out of core the blocks:RxC that reads the fewest
+    /// bytes].
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Policy::by_name)]
     policy: Vec<Policy>,
     /// Rule that chooses the tile to evict from a full device.
@@ -93,10 +94,10 @@ pub struct SimulateCholesky {
     /// How a process detects that no other process needs a tile from it any more.
     #[arg(long, value_name = "LIST", default_value = "lists", value_delimiter = ',', value_parser = termination())]
     termination: Vec<Termination>,
-    /// Number of tiles of other processes that a process holds at a time [default: from the host memory].
+    /// Largest number of tiles of other processes that a process holds at a time [default: from the host memory].
     #[arg(long, value_name = "N", value_parser = size)]
     remote_tiles: Option<usize>,
-    /// Host memory of a process for its own and remote tiles, out of core for the tiles in memory [default: the
+    /// Host memory of a process for its own and remote tiles or, out of core, for the tiles in memory [default: the
     /// machine's].
     #[arg(long, value_name = "SIZE", conflicts_with = "remote_tiles", value_parser = parse_size)]
     host_memory: Option<u64>,
@@ -118,7 +119,8 @@ pub struct SimulateCholesky {
     /// Number of processes in the trace.
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive)]
     trace_processes: usize,
-    /// Also plot ready tasks, remote tiles and device memory (out of core, tiles in memory) over time, as SVG.
+    /// Also plot ready tasks, remote tiles and device memory over time, as SVG; out of core, tiles in memory take the
+    /// place of device memory.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -145,7 +147,7 @@ impl Simulate {
             Simulation::Soak(Soak { seeds, first }) => match first.checked_add(*seeds) {
                 Some(_) => Ok(()),
                 None => Err(Error::InvalidArgument(format!(
-                    "--seeds {seeds} from --first {first} on: seeds must be below 2^64"
+                    "--seeds {seeds} with --first {first} reaches seeds of 2^64 and more; all seeds must be below 2^64"
                 ))),
             },
         }
@@ -175,7 +177,7 @@ impl SimulateCholesky {
         let (grid, args) = (self.processes.grid()?, self.clone());
         if let Some((process, _)) = args.slow.iter().find(|(process, _)| *process >= grid.size()) {
             return refused(format!(
-                "--slow: process {process} must be below {}, the number of processes",
+                "--slow: process {process} does not exist: there are {} processes, counted from 0",
                 grid.size()
             ));
         }
@@ -202,7 +204,10 @@ impl SimulateCholesky {
             plot: args.plot,
         };
         if options.runs() > 1 && (options.trace.is_some() || options.plot.is_some()) {
-            return refused(format!("--trace and --plot show one simulation, but the options give {}", options.runs()));
+            return refused(format!(
+                "--trace and --plot require a single simulation, but the options give {}",
+                options.runs()
+            ));
         }
         Ok(options)
     }

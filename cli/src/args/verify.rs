@@ -26,19 +26,19 @@ pub struct Verify {
 /// The result to verify.
 #[derive(Subcommand, Debug)]
 pub enum VerifyOperation {
-    /// Q = P^T P.
+    /// A product Q = P^T P.
     Syrk(VerifySyrk),
-    /// C = A B.
+    /// A product C = A B.
     Gemm(VerifyGemm),
-    /// Every entry of A = L L^T.
+    /// A Cholesky factor L with A = L L^T, in every entry.
     Cholesky(VerifyCholesky),
-    /// A X = B for a symmetric positive definite A.
+    /// A solution X of A X = B for a symmetric positive definite A.
     Solve(VerifySolve),
-    /// op(T) X = alpha B or X op(T) = alpha B for a triangular T.
+    /// A solution X of op(T) X = alpha B or X op(T) = alpha B for a triangular T.
     Trsm(VerifyTrsm),
-    /// A X = I for a symmetric positive definite A.
+    /// An inverse X of a symmetric positive definite A.
     Inverse(VerifyInverse),
-    /// Bounds of the optimal value of a semidefinite program, in exact arithmetic.
+    /// A certificate: bounds of the optimal value of a semidefinite program, checked in exact arithmetic.
     Sdp(VerifySdp),
 }
 
@@ -66,7 +66,7 @@ pub struct VerifySyrk {
     pub p: PathBuf,
     /// The result Q.
     pub q: PathBuf,
-    /// The result is P P^T.
+    /// Check P P^T instead of P^T P.
     #[arg(long)]
     pub transpose: bool,
     #[command(flatten)]
@@ -83,10 +83,10 @@ pub struct VerifyGemm {
     pub b: PathBuf,
     /// The result C.
     pub c: PathBuf,
-    /// A was used transposed.
+    /// Use A transposed.
     #[arg(long)]
     pub transpose_a: bool,
-    /// B was used transposed.
+    /// Use B transposed.
     #[arg(long)]
     pub transpose_b: bool,
     #[command(flatten)]
@@ -102,7 +102,7 @@ pub struct Check {
     /// Bits to which decimal input was rounded [default: the precision].
     #[arg(long = "input-precision", value_name = "B", value_parser = precision)]
     pub input_bits: Option<u32>,
-    /// The result is an exact product of integers.
+    /// Check for an exact product of integers.
     #[arg(long)]
     pub exact_integers: bool,
     /// Seed of the random signs and sampled entries [default: random].
@@ -159,7 +159,7 @@ pub struct VerifySolve {
 /// `sunzi verify trsm`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n\nThe residual is compared with \
-                        2^(1-b) (||t_i|| ||x_j|| + |alpha b_ij|), t_i the rows of op(T).")]
+                        2^(1-b) (||t_i|| ||x_j|| + |alpha b_ij|), where t_i is row i of op(T) and x_j column j of X.")]
 pub struct VerifyTrsm {
     /// The triangular matrix T.
     pub t: PathBuf,
@@ -190,9 +190,9 @@ pub struct VerifyInverse {
 
 /// `sunzi verify sdp`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi verify sdp theta1.dat-s out/certificate\n\nThe decimals of the program \
-                        are exact rational numbers, and every step of the proof is checked in integers. The \
-                        certificate holds for these files byte by byte: one for other files is refused.")]
+#[command(after_help = "Example:\n  sunzi verify sdp theta1.dat-s out/certificate\n\nThe decimals of the program are \
+                        exact rational numbers, and every step of the proof is checked in integers. A certificate is \
+                        valid only for the files for which it was made, byte by byte.")]
 pub struct VerifySdp {
     /// Semidefinite program: SDPB's blocks in a directory or a zip archive, a polynomial program (.json, .m, .nsv), or
     /// a file in SDPA's sparse format (.dat-s).

@@ -26,6 +26,16 @@ pub fn is_shared(args: &Bench) -> bool {
     )
 }
 
+/// The words of a benchmark that one process runs.
+pub fn name(args: &Bench) -> &'static str {
+    match args.operation {
+        BenchOperation::Gemm(_) => "bench gemm",
+        BenchOperation::Batch(_) => "bench batch",
+        BenchOperation::Kernel(_) => "bench kernel",
+        _ => "bench",
+    }
+}
+
 /// The picture that is requested of an operation on big floats.
 fn plot(operation: &BenchOperation) -> Option<PathBuf> {
     let comparison = match operation {
@@ -84,7 +94,7 @@ pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dy
     };
     match (together, plot) {
         (Some(_), Some(_)) => {
-            Err(Error::InvalidArgument("--plot draws the times of one process: run it without mpirun".into()))
+            Err(Error::InvalidArgument("--plot requires a single process: run the command without mpirun".into()))
         }
         (Some(world), None) => bench::run_on_ranks(session, &options, world),
         (None, Some(picture)) => bench::run_sweep(session, &options, &picture),
@@ -118,7 +128,7 @@ fn batch(args: BenchBatch) -> bench::BenchBatch {
         BatchOperation::Cholesky => Operation::Cholesky,
         BatchOperation::Trsm => Operation::Trsm,
     };
-    let options = options(operation, args.rows, args.comparison);
+    let options = options(operation, args.rows, Comparison::clone(&args.comparison));
     bench::BenchBatch {
         operation,
         count: args.count,

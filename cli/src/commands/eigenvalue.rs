@@ -93,7 +93,7 @@ pub fn run(session: &mut Session, config: &Eigenvalue) -> Result<()> {
         order = operands.a.rows(),
     ))?;
     let lines = ends.iter().flat_map(|end| lines(end, bits));
-    let proven = if operands.as_read { "proven of the matrices as they were read" } else { "proven" };
+    let proven = if operands.as_read { "proven for the matrices as they were read" } else { "proven" };
     session.answer(&lines.chain(definiteness.map(|words| format!("{words} ({proven})"))).collect::<Vec<_>>())
 }
 
@@ -118,7 +118,7 @@ fn read(session: &Session, config: &Eigenvalue, reader: &Reader<'_>) -> Result<S
     let rounded = rounded_bits.into_iter().chain(reader.rounded_bits()).min().filter(|_| factor.is_some());
     if let Some(bits) = rounded {
         session.note(&format!(
-            "the intervals are those of the matrices as they were read, with decimals rounded to {bits} bits"
+            "the intervals are valid for the matrices as they were read, with decimals rounded to {bits} bits"
         ));
     }
     Ok(SpectralInputs { a, factor, rounded_bits, as_read: rounded.is_some() })

@@ -42,9 +42,9 @@ impl LeastRows {
 
     fn words(&self) -> String {
         let named = [("products", self.products), ("factors", self.factors), ("solves", self.solves)];
-        let told = named.into_iter().filter_map(|(name, rows)| Some(format!("{name} from {} rows", rows?)));
+        let told = named.into_iter().filter_map(|(name, rows)| Some(format!("{name} of at least {} rows", rows?)));
         let told = told.collect::<Vec<_>>().join(", ");
-        if told.is_empty() { told } else { format!(", faster in {told} on (at {TOLD_BITS} bits)") }
+        if told.is_empty() { told } else { format!(", faster for {told} (at {TOLD_BITS} bits)") }
     }
 }
 
@@ -156,7 +156,7 @@ fn describe(info: &Info) -> String {
     if let Some(misfit) = openblas::misfit() {
         lines.push(format!("           {}; set {}={}", misfit.what, openblas::CORE_VARIABLE, misfit.core));
     }
-    lines.push("kernels, the preferred first:".into());
+    lines.push("kernels, in order of preference:".into());
     for kernel in &info.kernels {
         let text = match (kernel.family, kernel.largest_precision_bits, kernel.reason) {
             (Some(family), Some(bits), _) => {

@@ -12,6 +12,7 @@ mod gen_matrix;
 mod info;
 mod manual;
 mod observe;
+mod one_rank;
 mod options_page;
 mod plan;
 mod product;
@@ -45,8 +46,8 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         return Ok(0); // the root does it alone
     }
     let mut session = Session::begin(global, all.is_root(), together)?;
-    if let (Some(world), None, true) = (all.several(), together, computes(&command)) {
-        session.note(&format!("this command runs only on the first of {} ranks", world.size()));
+    if let (Some(world), None) = (all.several(), together) {
+        one_rank::remark(&command, world.size()).into_iter().for_each(|remark| session.note(&remark));
     }
     let operands = NamedOperands::of(&command);
     carry_out(&mut session, command, all, together).map_err(|error| operands.named_in(error))
@@ -127,11 +128,4 @@ fn devices_to_check(args: GpuCheck) -> gpu_check::GpuCheck {
         cols: args.cols,
         precision_bits: args.precision,
     }
-}
-
-/// Whether a command is long work, which users who start several ranks may expect to be shared.
-fn computes(command: &Command) -> bool {
-    use Command::{Bench, Cholesky, Demo, Eigenvalue, Gemm, GpuCheck, Inverse, Sdp, Solve, Syrk, Trsm, Verify};
-    let factors = matches!(command, Cholesky(_) | Solve(_) | Inverse(_) | Trsm(_) | Eigenvalue(_) | Sdp(_));
-    factors || matches!(command, Syrk(_) | Gemm(_) | Verify(_) | GpuCheck(_) | Bench(_) | Demo(_))
 }

@@ -8,9 +8,9 @@ use std::fmt::Write;
 
 const HEADER: &str = "# Options of the program
 
-Every command and option, as the program defines them: `sunzi help COMMAND` prints the same, `sunzi man COMMAND` the
-manual page. This page is made from that definition: `SUNZI_WRITE_PAGES=1 cargo test -p sunzi-cli --test cli pages`
-writes it anew, and the test of that name compares it.
+This page lists all commands and options; `sunzi help COMMAND` prints the same text, and `sunzi man COMMAND` a manual
+page. The page is generated from the definitions in the program: `SUNZI_WRITE_PAGES=1 cargo test -p sunzi-cli --test
+cli pages` writes it, and the same test without the variable compares it.
 ";
 
 /// The page `docs/OPTIONS.md`.
@@ -21,7 +21,7 @@ pub fn options_page() -> String {
         let text = about.to_string();
         let _ = write!(page, "\n{}\n", text.split_once("\n\n").map_or(text.as_str(), |(_, rest)| rest));
     }
-    let _ = writeln!(page, "\nEvery command takes these:\n\n| option | |\n|---|---|");
+    let _ = writeln!(page, "\nOptions of every command:\n\n| option | |\n|---|---|");
     for arg in program.get_arguments().filter(|arg| arg.is_global_set()) {
         let _ = writeln!(page, "| {} | {} |", names(arg), meaning(arg));
     }

@@ -1,8 +1,10 @@
-//! `sunzi plan`: how an operation would run, here or (a product) on a cluster that need not be there, without
-//! computing it.
+//! `sunzi plan`: how an operation would run, here or on a cluster that need not be there, without computing it.
+
+mod cluster;
 
 use crate::args::{
-    PlanCholesky, PlanEigenvalue, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime,
+    PlanCholesky, PlanEigenvalue, PlanFactor, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem,
+    PlanTime, PlanTrsm,
 };
 use crate::commands::factor::usual_range_bits;
 use crate::session::Session;
@@ -17,8 +19,8 @@ use sunzi::plans::{
 use sunzi::report::Path;
 use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, RefineOptions, Result};
 use sunzi_lab::forecast::{ForecastOperation, TIMED_BYTES, Workload, forecast};
-use sunzi_session::engine::{Engine, limited};
-use sunzi_session::memory::Budget;
+use sunzi_session::engine::{Engine, least_bytes, limited};
+use sunzi_session::memory::{Budget, NodeProcesses};
 use sunzi_session::session::Session as _;
 use sunzi_session::units::{counted, folded, format_bytes, format_seconds};
 
@@ -28,6 +30,10 @@ struct PlanReport<'a, P> {
     #[serde(flatten)]
     plan: &'a P,
     operand_bytes: u64,
+    /// Memory of the process, of a cluster that of all processes of a node, in addition to operands and plan.
+    process_bytes: u64,
+    /// The smallest memory limit with which the operation runs: of the process or of a node.
+    least_limit_bytes: u64,
     /// Memory that is free on this machine; `None` for a cluster.
     machine_bytes: Option<u64>,
     #[serde(flatten)]
@@ -75,34 +81,41 @@ impl<'a> Request<'a> {
     fn show<P: Serialize>(
         &self,
         session: &mut Session,
-        make: impl FnOnce(&Context) -> Result<P>,
+        make: impl Fn(&Context) -> Result<P>,
         describe: impl FnOnce(&P, &Request<'_>) -> Vec<String>,
     ) -> Result<()> {
         let Request { engine, operand_bytes, cluster, self_check, .. } = *self;
-        let budget = match cluster {
-            // The limit of a node covers the operands of its ranks; the memory of this process does not count.
-            Some(_) => engine.memory_bytes.map(Budget::of_absent_node),
-            None => engine.budget(0),
-        };
-        let budget = budget.map(|budget| budget.with_held(operand_bytes));
-        let (builder, restate) = limited(session.context(engine)?.self_check(self_check), budget);
+        let all = budget_of(engine, cluster).with_held(operand_bytes);
+        let budget = engine.memory_bytes.map(|_| all);
+        let context = |session: &Session| Ok(session.context(engine)?.self_check(self_check));
+        let (builder, restate) = limited(context(session)?, budget);
         let plan = make(&builder.build()?).map_err(restate)?;
+        let least_limit_bytes = all.least_limit(least_bytes(context(session)?, &make)?);
         let cluster = cluster.map(|ClusterShape { ranks_per_node, threads, .. }| ClusterReport {
             ranks_per_node,
             threads_per_rank: threads,
         });
         let expected_seconds = self.expected_seconds(session)?;
         let machine_bytes = available_bytes().filter(|_| cluster.is_none());
-        let report = PlanReport { plan: &plan, operand_bytes, machine_bytes, cluster, expected_seconds };
+        let report = PlanReport {
+            plan: &plan,
+            operand_bytes,
+            process_bytes: all.process_bytes(),
+            least_limit_bytes,
+            machine_bytes,
+            cluster,
+            expected_seconds,
+        };
         session.finish_report(&report)?;
         let limit = budget.map(|budget| format!("memory          {}", budget.describe()));
         let time = expected_seconds.map(|seconds| {
             let threads = counted(engine.thread_count(), "thread");
             let seconds = format_seconds(seconds);
-            format!("time            about {seconds} on {threads} (from rates measured now, no files)")
+            format!("time            about {seconds} on {threads} (from measured rates, without files)")
         });
-        let lines = limit.into_iter().chain(describe(&plan, self)).chain(self.beyond(machine_bytes)).chain(time);
-        let lines = lines.collect::<Vec<_>>();
+        let process = [process(all, self.cluster), least(least_limit_bytes)];
+        let lines = limit.into_iter().chain(describe(&plan, self)).chain(process);
+        let lines = lines.chain(self.beyond(machine_bytes)).chain(time).collect::<Vec<_>>();
         session.say(&folded(&lines.join("\n")))
     }
 }
@@ -110,39 +123,65 @@ impl<'a> Request<'a> {
 impl Request<'_> {
     /// A warning where the operands exceed the memory that this machine has free.
     fn beyond(&self, machine_bytes: Option<u64>) -> Option<String> {
-        let (free, storage) = (machine_bytes?, "larger matrices need --storage, or a cluster");
+        let (free, storage) = (machine_bytes?, "use --storage or a cluster");
         (self.operand_bytes > free).then(|| {
-            format!("warning         the operands exceed the {} of free memory here: {storage}", format_bytes(free))
+            format!(
+                "warning         the operands exceed the {} of free memory of this machine: {storage}",
+                format_bytes(free)
+            )
         })
     }
+}
+
+/// The budget of the process that runs the operation, or of a node of the cluster; without a limit that of unlimited
+/// memory.
+fn budget_of(engine: &Engine, cluster: Option<ClusterShape>) -> Budget {
+    let limit_bytes = engine.memory_bytes.unwrap_or(u64::MAX);
+    match cluster {
+        // The memory of this process does not count.
+        Some(ClusterShape { ranks_per_node: count, threads, .. }) => {
+            Budget::of_absent_node(limit_bytes, NodeProcesses { count, threads })
+        }
+        None => Budget::now(limit_bytes, engine.thread_count(), 0),
+    }
+}
+
+/// The line about the memory that no plan of the library counts.
+fn process(budget: Budget, cluster: Option<ClusterShape>) -> String {
+    let whose = match cluster {
+        Some(cluster) => format!("the programs of {} on a node", counted(cluster.ranks_per_node, "rank")),
+        None => "the program itself".to_string(),
+    };
+    part("process", budget.process_bytes(), &format!("{whose}, counted by --memory"))
+}
+
+/// The line about the smallest limit.
+fn least(bytes: u64) -> String {
+    part("least limit", bytes, &format!("({bytes} bytes), the least --memory for a run"))
 }
 
 /// Plans the requested operation.
 pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
     match operation {
-        PlanOperation::Syrk(args) => match args.cluster() {
+        PlanOperation::Syrk(args) => match args.cluster.shape(args.engine.threads) {
             Some(shape) => syrk_on_cluster(session, args, shape),
             None => syrk(session, args),
         },
         PlanOperation::Gemm(args) => gemm(session, args),
-        PlanOperation::Cholesky(args) => cholesky(session, args),
-        PlanOperation::Trsm(args) => {
-            let PlanSolve { rows, cols, precision, promise, .. } = *args;
-            let accuracy = promise.accuracy;
-            let workload = workload(ForecastOperation::Trsm, [rows, cols, 1], precision, accuracy);
-            solve(session, args, workload, |ctx| plan_trsm(ctx, (rows, cols), precision, accuracy))
+        PlanOperation::Cholesky(PlanCholesky { factor, cluster, storage }) => {
+            match (storage.storage, cluster.shape(factor.engine.threads)) {
+                (true, shape) => cluster::cholesky_above_disk(session, factor, shape),
+                (false, Some(shape)) => cluster::cholesky(session, factor, shape),
+                (false, None) => cholesky(session, factor),
+            }
         }
-        PlanOperation::Solve(PlanSystem { refine_from, solve: args }) => {
-            let PlanSolve { rows, cols, precision, promise, .. } = *args;
-            let options = factor_options(promise, rows);
-            let refined = ForecastOperation::Solve { refine_from: *refine_from };
-            let workload = workload(refined, [rows, cols, 1], precision, options.accuracy);
-            solve(session, args, workload, |ctx| match refine_from {
-                Some(bits) => {
-                    plan_solve_refined(ctx, (rows, cols), precision, &RefineOptions::new().factor_bits(*bits))
-                }
-                None => plan_solve(ctx, (rows, cols), precision, &options),
-            })
+        PlanOperation::Trsm(args) => trsm(session, args),
+        PlanOperation::Solve(PlanSystem { refine_from, solve: args, cluster, storage }) => {
+            match (storage.storage, cluster.shape(args.engine.threads)) {
+                (true, shape) => cluster::solve_above_disk(session, args, shape),
+                (false, Some(shape)) => cluster::solve(session, args, shape),
+                (false, None) => solve(session, args, *refine_from),
+            }
         }
         PlanOperation::Inverse(args) => inverse(session, args),
         PlanOperation::Eigenvalue(args) => eigenvalue(session, args),
@@ -189,8 +228,8 @@ fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
     request.show(session, |ctx| plan_gemm_with(ctx, (rows, cols), contracted, precision, &options), describe)
 }
 
-fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
-    let PlanCholesky { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
+fn cholesky(session: &mut Session, args: &PlanFactor) -> Result<()> {
+    let PlanFactor { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
     let options = factor_options(promise, order).tile_rows(tile_rows);
     let workload = workload(ForecastOperation::Cholesky, [order, 1, 1], precision, options.accuracy);
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
@@ -198,8 +237,8 @@ fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     request.show(session, make, describe_cholesky)
 }
 
-fn inverse(session: &mut Session, args: &PlanCholesky) -> Result<()> {
-    let PlanCholesky { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
+fn inverse(session: &mut Session, args: &PlanFactor) -> Result<()> {
+    let PlanFactor { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
     let options = factor_options(promise, order).tile_rows(tile_rows);
     let workload = workload(ForecastOperation::Inverse, [order, 1, 1], precision, options.accuracy);
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
@@ -212,16 +251,30 @@ fn eigenvalue(session: &mut Session, args: &PlanEigenvalue) -> Result<()> {
     request.show(session, |ctx| plan_extreme_eigenvalue(ctx, order, precision, precision), describe_eigenvalue)
 }
 
-fn solve(
-    session: &mut Session,
-    args: &PlanSolve,
-    workload: Workload,
-    make: impl FnOnce(&Context) -> Result<SolvePlan>,
-) -> Result<()> {
-    let PlanSolve { rows: order, cols, precision, time, ref engine, .. } = *args;
-    let bytes = |cols| Matrix::bytes_for(order, cols, precision);
-    let request = Request::new(engine, bytes(order).saturating_add(bytes(cols))).timing(time, workload);
+fn trsm(session: &mut Session, args: &PlanTrsm) -> Result<()> {
+    let PlanTrsm { rows: order, cols, precision, accuracy, time, ref engine } = *args;
+    let workload = workload(ForecastOperation::Trsm, [order, cols, 1], precision, accuracy);
+    let request = Request::new(engine, system_bytes(order, cols, precision)).timing(time, workload);
+    request.show(session, |ctx| plan_trsm(ctx, (order, cols), precision, accuracy), describe_solve)
+}
+
+fn solve(session: &mut Session, args: &PlanSolve, refine_from: Option<u32>) -> Result<()> {
+    let PlanSolve { rows: order, cols, precision, promise, time, ref engine } = *args;
+    let options = factor_options(promise, order);
+    let refined = ForecastOperation::Solve { refine_from };
+    let workload = workload(refined, [order, cols, 1], precision, options.accuracy);
+    let request = Request::new(engine, system_bytes(order, cols, precision)).timing(time, workload);
+    let make = |ctx: &Context| match refine_from {
+        Some(bits) => plan_solve_refined(ctx, (order, cols), precision, &RefineOptions::new().factor_bits(bits)),
+        None => plan_solve(ctx, (order, cols), precision, &options),
+    };
     request.show(session, make, describe_solve)
+}
+
+/// Bytes of a square matrix and of right-hand sides.
+fn system_bytes(order: usize, columns: usize, precision_bits: u32) -> u64 {
+    let bytes = |columns| Matrix::bytes_for(order, columns, precision_bits);
+    bytes(order).saturating_add(bytes(columns))
 }
 
 fn workload(operation: ForecastOperation, sides: [usize; 3], precision_bits: u32, accuracy: Accuracy) -> Workload {
@@ -310,7 +363,7 @@ fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
     if plan.factorisation_bytes > 0 {
         lines.push(part("factorisation", plan.factorisation_bytes, "before the solve, including the factor"));
     }
-    lines.push(part("least", plan.least_bytes, "least that suffices"));
+    lines.push(part("least", plan.least_bytes, "least memory that suffices"));
     lines.push(planned(plan.planned_bytes, request));
     lines
 }

@@ -23,8 +23,8 @@ use sunzi_sdp::{
     Control, Form, Iteration, Left, MemoryPlan, Pace, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State,
     Termination,
 };
-use sunzi_session::engine::{larger_refusal, limited};
-use sunzi_session::memory::peak_resident_bytes;
+use sunzi_session::engine::{larger_refusal, least_bytes, limited};
+use sunzi_session::memory::{Budget, peak_resident_bytes};
 use sunzi_session::session::{ROOT, Session as _};
 use sunzi_session::units::{counted, format_bytes, format_seconds};
 
@@ -68,6 +68,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
         Some(world) => Some(Team::new(world.split(0)?, agreed(world, TeamOptions::from_environment())?)?),
         None => None,
     };
+    let unlimited = Budget::now(u64::MAX, config.engine.thread_count(), problem.bytes());
     // On ranks the limit is that of a node.
     let budget = match (config.engine.budget(problem.bytes()), &team) {
         (Some(budget), Some(team)) => Some(budget.of_node(team.node())?),
@@ -87,7 +88,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     }
     let solver = with_room(Solver::new(ctx.clone(), &problem, options), certificate).map_err(&restate)?;
     if config.plan {
-        return run.say_plan(session, &problem, &ctx, &solver.plan()?).map(|()| 0);
+        return run.say_plan(session, &problem, &ctx, &solver.plan()?, unlimited).map(|()| 0);
     }
     // The plan of a small program takes as long as some of its iterations.
     let plan = session.is_reporting().then(|| solver.plan()).transpose()?;
@@ -137,9 +138,26 @@ impl SdpRun {
         Ok(bytes.transpose()?.map(|bytes| bytes + problem.point_bytes()))
     }
 
+    /// The smallest memory limit of a run in one process, whose budget without a limit is `unlimited`.
+    fn least_limit(&self, problem: &Problem, unlimited: Budget) -> Result<u64> {
+        let bytes = least_bytes(self.config.engine.apply(Context::builder())?, |ctx| {
+            let solver = Solver::new(ctx.clone(), problem, self.options.clone());
+            with_room(solver, self.admit_certificate(ctx, problem)).map(drop)
+        })?;
+        Ok(unlimited.least_limit(bytes))
+    }
+
     /// Prints the memory that the run would take, and the proof after it.
-    fn say_plan(&self, session: &mut Session, problem: &Problem, ctx: &Context, plan: &MemoryPlan) -> Result<()> {
+    fn say_plan(
+        &self,
+        session: &mut Session,
+        problem: &Problem,
+        ctx: &Context,
+        plan: &MemoryPlan,
+        unlimited: Budget,
+    ) -> Result<()> {
         let certificate = self.certificate_bytes(ctx, problem)?;
+        let (process, least) = (unlimited.process_bytes(), self.least_limit(problem, unlimited)?);
         let planned_bytes = plan.planned_bytes.max(certificate.unwrap_or(0));
         let parts = [
             ("program", Some(problem.bytes() + plan.program_bytes)),
@@ -157,6 +175,9 @@ impl SdpRun {
             let name = format!("at {precision_bits} bits");
             session.say(&format!("{name:<18}{:>12}", format_bytes(problem.bytes() + planned_bytes)))?;
         }
+        session.say(&format!("{:<18}{:>12}  in addition, counted by --memory", "process", format_bytes(process)))?;
+        let least_line = format!("{:<18}{:>12}  ({least} bytes)", "least --memory", format_bytes(least));
+        session.say(&least_line)?;
         session.finish_report(&json!({
             "operation": "plan sdp",
             "input": self.config.places.input,
@@ -165,6 +186,8 @@ impl SdpRun {
             "memory": plan,
             "certificate_bytes": certificate,
             "planned_bytes": planned_bytes,
+            "process_bytes": process,
+            "least_limit_bytes": least,
         }))
     }
 
@@ -227,7 +250,7 @@ impl SdpRun {
         // The part of this rank goes, where the whole is at hand.
         let solution = &gathered.unwrap_or(own);
         let certified = match self.certification.take().filter(|_| !stopped) {
-            Some(certification) => Some(certification.prove(ctx, problem, &solution.point)?),
+            Some(certification) => Some(certification.prove(ctx, problem, solution, &self.options)?),
             None => None,
         };
         let phase = phase(solution, &self.options);
@@ -310,16 +333,25 @@ fn read(path: &Path, bits: u32, world: &dyn Transport) -> Result<Problem> {
 
 /// Prints where a run begins, or why it does not.
 fn say_first(session: &Session, folder: &Path, required: bool, found: Option<&State>) -> Result<()> {
+    let shown = folder.display();
+    // A folder that was named for the start is no surprise.
+    let afresh = match required {
+        true => String::new(),
+        false => format!("; to start afresh, remove {shown}, or give -c another directory or ''"),
+    };
     match found {
         Some(state) if state.iterations == 0 => {
-            return session.say(&format!("starts from the point of the checkpoint in {}", folder.display()));
+            session.say(&format!("starts from the point of the checkpoint in {shown}, at iteration 1{afresh}"))
         }
-        Some(_) => return session.say(&format!("resumes from the checkpoint in {}", folder.display())),
-        None => {}
-    }
-    match required {
-        true => Err(Error::InvalidArgument(format!("{}: the directory has no checkpoint", folder.display()))),
-        false => Ok(()),
+        Some(state) => {
+            let made = counted(state.iterations as usize, "iteration");
+            session.say(&format!("resumes from the checkpoint in {shown}, after {made}{afresh}"))
+        }
+        None if required => Err(Error::InvalidArgument(format!(
+            "{shown}: there is no checkpoint, neither checkpoint.bin nor SDPB's text files (x_0.txt, ...): correct \
+             the directory that -i names, or leave -i out"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -4,13 +4,14 @@ use crate::args::{Sdp, VerifySdp};
 use crate::files::{input_format, is_standard};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
+use rug::Float;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use sunzi::{Context, Error, Result};
 use sunzi_sdp::output::write_text;
 use sunzi_sdp::proof::{Program, Proof, read_exact_as, verify};
-use sunzi_sdp::{Certificate, Point, Problem, certificate_bytes, certify};
+use sunzi_sdp::{Certificate, Problem, Solution, SolverOptions, Termination, certificate_bytes, certify};
 use sunzi_session::session::Session as _;
 
 /// Name of the proof in the directory of results.
@@ -27,6 +28,7 @@ pub struct Certification {
 
 /// The outcome of a certification.
 pub struct Certified {
+    /// With the reasons for missing bounds, and what may help.
     certificate: Certificate,
     path: PathBuf,
     seconds: f64,
@@ -63,14 +65,87 @@ impl Certification {
         }
     }
 
-    /// Looks for a proof near a point, and writes it. All other results are on disk: a signal ends the process at once.
-    pub fn prove(self, ctx: &Context, problem: &Problem, point: &Point) -> Result<Certified> {
+    /// Looks for a proof near the point of a solution, and writes it. All other results are on disk: a signal ends the
+    /// process at once.
+    pub fn prove(
+        self,
+        ctx: &Context,
+        problem: &Problem,
+        solution: &Solution,
+        options: &SolverOptions,
+    ) -> Result<Certified> {
         let start = Instant::now();
-        let certificate = certify(ctx, &self.program, problem, point)?;
+        let mut certificate = certify(ctx, &self.program, problem, &solution.point)?;
+        for side in Side::both(solution, options) {
+            side.add_outlook(&mut certificate, solution.termination);
+        }
         if let Some(proof) = &certificate.proof {
             in_mode(Mode::Writing, || write_text(&self.path, &proof.text()))?;
         }
         Ok(Certified { certificate, path: self.path, seconds: start.elapsed().as_secs_f64() })
+    }
+}
+
+/// A side of the program that gives a bound.
+struct Side<'a> {
+    name: &'static str,
+    error: &'a Float,
+    threshold: &'a Float,
+    /// The end of a run that found this side without feasible points.
+    infeasible: Termination,
+}
+
+impl<'a> Side<'a> {
+    fn both(solution: &'a Solution, options: &'a SolverOptions) -> [Side<'a>; 2] {
+        let dual = Side {
+            name: "dual",
+            error: &solution.quality.dual_error,
+            threshold: &options.dual_error_threshold,
+            infeasible: Termination::DualInfeasible,
+        };
+        let primal = Side {
+            name: "primal",
+            error: solution.quality.primal_error(),
+            threshold: &options.primal_error_threshold,
+            infeasible: Termination::PrimalInfeasible,
+        };
+        [dual, primal]
+    }
+
+    /// Adds to the reason for a missing bound whether another run may have it. Where it is proven that the side has no
+    /// point, none does.
+    fn add_outlook(&self, certificate: &mut Certificate, end: Termination) {
+        let Certificate { proof, without_lower, without_upper } = certificate;
+        let (is_empty, reason) = match self.infeasible {
+            Termination::DualInfeasible => (proof.as_ref().is_some_and(|proof| proof.no_dual.is_some()), without_lower),
+            _ => (proof.as_ref().is_some_and(|proof| proof.no_primal.is_some()), without_upper),
+        };
+        if let Some(reason) = reason.as_mut().filter(|_| !is_empty) {
+            reason.push_str("; ");
+            reason.push_str(&self.outlook(end));
+        }
+    }
+
+    /// Whether another run may have the bound, as far as the end of this one shows it.
+    fn outlook(&self, end: Termination) -> String {
+        let Side { name, error, threshold, .. } = self;
+        let is_feasible = error < threshold;
+        let early = format!("the run ended with a {name} error of {error:.1e}, above its threshold of {threshold:.1e}");
+        let unknown = format!("it is not known whether the {name} side has a strictly feasible point");
+        match end {
+            _ if end == self.infeasible => {
+                format!("'{end}' is not proven: a proof requires an exact ray in the interior of its cone")
+            }
+            Termination::PrecisionTooLow => {
+                format!("{unknown}: if it has, more bits may give the bound, otherwise they do not")
+            }
+            Termination::PrimalInfeasible | Termination::DualInfeasible if !is_feasible => early,
+            _ if !is_feasible => format!("{early}; a run that continues from there may give the bound"),
+            _ => format!(
+                "{unknown}: if it has, smaller error thresholds may give the bound, otherwise neither they nor more \
+                 bits do"
+            ),
+        }
     }
 }
 

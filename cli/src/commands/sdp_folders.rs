@@ -72,8 +72,8 @@ impl Folders {
         match words[0] == !words[1] {
             true => Ok(()),
             false => Err(Error::InvalidArgument(
-                "the ranks differ in their directories of checkpoints: --checkpointDir and --initialCheckpointDir must \
-                 be the same for all, on the command line and in --paramFile"
+                "the ranks have different checkpoint directories: --checkpointDir and --initialCheckpointDir must be \
+                 the same for all, on the command line and in --paramFile"
                     .into(),
             )),
         }
@@ -108,7 +108,8 @@ impl Folders {
 fn named(error: Error) -> Error {
     match error {
         Error::Io { path, action, source } => {
-            let why = format!("{source} (for checkpoints; -c DIR names another directory, -c '' none)");
+            let why =
+                format!("{source} (the directory is for checkpoints: choose another with -c DIR, or none with -c '')");
             Error::Io { path, action, source: std::io::Error::new(source.kind(), why) }
         }
         other => other,

@@ -77,7 +77,7 @@ pub fn solve(session: &mut Session, args: &Solve, together: Option<&dyn Transpor
         .tile_rows(factor.tile_rows)
         .lower(factor.triangle.uplo() == Some(Uplo::Lower))
         .caching(choices.caching)
-        .grid(factor.ranks.grid);
+        .grid(args.ranks.grid);
     let builder = agreed(world, session.context(&factor.engine))?;
     let call = |ctx: &Context, team: Option<&Team>| match team {
         None => out_of_core::solve(ctx, paths, bits, &options),
@@ -98,7 +98,7 @@ fn check(args: &Solve, paths: &SolvePaths<'_>, together: Option<&dyn Transport>)
     if args.factor.precision.automatic().is_some() {
         return refused("--precision auto cannot be used with --storage: give the bits");
     }
-    check_grid(args.factor.ranks.grid, together)
+    check_grid(args.ranks.grid, together)
 }
 
 fn finish(session: &mut Session, report: &OutOfCoreSolveReport, paths: SolvePaths<'_>) -> Result<()> {

@@ -146,7 +146,7 @@ fn help_is_shown_where_nothing_is_asked_for() {
         ("", ["Commands:", "cholesky", "Examples:"]),
         ("simulate", ["factorisation on a cluster", "soak", "Examples:"]),
         ("verify", ["error bound", "gemm", "sunzi verify syrk P.mtx Q.mtx"]),
-        ("bench", ["Time an operation", "kernel", "Examples:"]),
+        ("bench", ["Time Sunzi's and other", "kernel", "Examples:"]),
     ] {
         let output = sandbox.output(line);
         assert_eq!((output.code, output.stdout.as_str()), (2, ""), "sunzi {line}");

@@ -113,9 +113,9 @@ fn arguments_that_make_no_sense() {
         ("plan syrk --rows 2 --cols 2 --precision 0", "precision of 0 bits"),
         (
             "plan syrk --rows 2 --cols 2 --precision 99 --accuracy norm --range-bits 8",
-            "--range-bits 8 needs --accuracy entrywise",
+            "--range-bits 8 requires --accuracy entrywise",
         ),
-        ("plan trsm --rows 2 --cols 2 --precision 99 --range-bits 8", "a triangular solve needs no bits"),
+        ("plan trsm --rows 2 --cols 2 --precision 99 --range-bits 8", "unexpected argument '--range-bits'"),
         ("plan add --rows 2 --cols 2 --precision 100", "add"),
         ("bench syrk --against nobody", "nobody"),
         ("bench add", "unrecognized subcommand 'add'"),
@@ -161,7 +161,7 @@ fn shapes_and_sizes_that_do_not_fit() {
     sandbox.run("gen hilbert --rows 5 --cols 3 --precision 100 -o B.mtx");
     refused(&sandbox, "gemm A.mtx B.mtx -o Q.mtx", 3, "4 x 3 against 5 x 3");
     refused(&sandbox, "gemm A.mtx B.mtx --transpose-a -o Q.mtx", 3, "3 x 4 against 5 x 3");
-    refused(&sandbox, "syrk A.mtx --accumulate B.mtx -o Q.mtx", 3, "the matrix must be square: it is 5 x 3");
+    refused(&sandbox, "syrk A.mtx --accumulate B.mtx -o Q.mtx", 3, "the matrix is 5 x 3, but must be square");
     refused(&sandbox, "compare A.mtx B.mtx", 3, "shapes do not fit");
     refused(&sandbox, "syrk B.mtx --exact-integers -o Q.mtx", 3, "not an integer");
     refused(&sandbox, "gen random --rows 1e10 --cols 1e10 --precision 100 -o Q.mtx", 3, "too large to address");
@@ -245,9 +245,12 @@ fn operands_that_do_not_fit_are_named_by_file() {
     sandbox.run("gen random --rows 4 --cols 3 --precision 100 -o B.mtx");
     sandbox.run("gen random --rows 5 --cols 2 --precision 100 -o C.mtx");
     std::fs::create_dir(sandbox.path("data")).unwrap();
-    let square = "the matrix must be square: it is 4 x 3";
+    let square = "the matrix is 4 x 3, but must be square";
     for (line, needle) in [
-        ("solve B.mtx A.mtx -o Q.mtx", "B.mtx: a symmetric matrix: the matrix must be square: it is 4 x 3 (A is B.mtx"),
+        (
+            "solve B.mtx A.mtx -o Q.mtx",
+            "B.mtx: a symmetric matrix: the matrix is 4 x 3, but must be square (A is B.mtx",
+        ),
         ("solve B.mtx A.mtx -o Q.mtx", "A is B.mtx, 4 x 3; B is A.mtx, 4 x 4; are they in the right order?)"),
         ("solve A.mtx C.mtx -o Q.mtx", "(A is A.mtx, 4 x 4; B is C.mtx, 5 x 2; are they in the right order?)"),
         ("gemm C.mtx A.mtx -o Q.mtx", "(A is C.mtx, 5 x 2; B is A.mtx, 4 x 4; are they in the right order?)"),
@@ -256,8 +259,8 @@ fn operands_that_do_not_fit_are_named_by_file() {
         ("trsm B.mtx A.mtx -o Q.mtx", "T is B.mtx, 4 x 3; B is A.mtx, 4 x 4; are"),
         ("verify solve A.mtx C.mtx B.mtx", "A is A.mtx, 4 x 4; B is C.mtx, 5 x 2; X is B.mtx, 4 x 3; are"),
         ("compare A.mtx B.mtx", "LEFT is A.mtx, 4 x 4; RIGHT is B.mtx, 4 x 3"),
-        ("syrk data -o Q.mtx -p 64", "data: a folder, not a file with a matrix"),
-        ("solve A.mtx data -o Q.mtx", "data: a folder, not a file with a matrix"),
+        ("syrk data -o Q.mtx -p 64", "data: this is a folder, not a file with a matrix"),
+        ("solve A.mtx data -o Q.mtx", "data: this is a folder, not a file with a matrix"),
     ] {
         refused(&sandbox, line, 3, needle);
     }
@@ -397,7 +400,7 @@ fn far_more_threads_than_processors_are_warned_of() {
     sandbox.run(&format!("plan syrk --rows 9 --cols 9 -p 99 --no-time --threads {too_many}"));
     for line in ["syrk P.mtx -o R.mtx -p 99", "verify syrk P.mtx Q.mtx"] {
         let output = sandbox.output(&format!("{line} --threads {too_many}"));
-        let warning = format!("sunzi: warning: --threads {too_many}, but this process has {processors} processor");
+        let warning = format!("sunzi: warning: --threads {too_many} is far more than the {processors} processor");
         assert!(output.code == 0 && output.stderr.starts_with(&warning), "{output:?}");
         assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
         sandbox.run(&format!("{line} --threads {too_many} --quiet"));

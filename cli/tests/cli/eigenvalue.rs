@@ -113,7 +113,7 @@ fn the_rounding_of_decimals_is_inside_the_interval() {
     sandbox.write("D.csv", "2.1,0\n0,1\n");
     sandbox.write("L.csv", "1,0\n0,1\n");
     let definite = |options: &str| sandbox.output(&format!("eigenvalue D.csv -p 30 {options}")).stdout;
-    assert!(definite("--factor L.csv").contains("positive definite (proven of the matrices as they were read)"));
+    assert!(definite("--factor L.csv").contains("positive definite (proven for the matrices as they were read)"));
     assert!(definite("").contains("positive definite (proven)"));
 }
 
@@ -127,7 +127,7 @@ fn one_end_is_enough_and_bad_input_is_refused() {
     assert!(text.starts_with("largest eigenvalue   at least ") && !text.contains("smallest"), "{text}");
     assert!(text.ends_with("not negative semidefinite (proven)\n") && text.lines().all(|line| line.len() <= 80));
     for (line, code, needle) in [
-        ("eigenvalue B.mtx", 3, "B.mtx: a symmetric matrix: the matrix must be square: it is 4 x 3"),
+        ("eigenvalue B.mtx", 3, "B.mtx: a symmetric matrix: the matrix is 4 x 3, but must be square"),
         ("eigenvalue N.mtx", 3, "N.mtx: not symmetric: entry (2, 1) is "),
         ("eigenvalue A.mtx", 2, "A.mtx does not state its precision"),
         ("eigenvalue A.mtx -p 1e6", 2, "precision of 1000000 bits"),

@@ -232,7 +232,7 @@ fn matrices_that_cannot_be_factored() {
     sandbox.write("B.mtx", format!("{GENERAL}2 1\n1\n2\n"));
     sandbox.write("I.mtx", format!("{SYMMETRIC}2 2\n1\n0\n1\n"));
     let files = [
-        (format!("{GENERAL}3 2\n1\n2\n3\n4\n5\n6\n"), "a symmetric matrix: the matrix must be square: it is 3 x 2"),
+        (format!("{GENERAL}3 2\n1\n2\n3\n4\n5\n6\n"), "a symmetric matrix: the matrix is 3 x 2, but must be square"),
         (format!("{GENERAL}2 2\n4\n2\n1\n4\n"), "A.mtx: not symmetric: entry (2, 1) is 2.00000e0, entry (1, 2) is 1.0"),
         (format!("{GENERAL}2 2\n4\n2\n2.00000000000000000001\n4\n"), "entry (1, 2) is 2.0000000000000000000100000"),
         (format!("{GENERAL}2 2\n4\n2\nnan\n4\n"), "NaN"),
@@ -240,7 +240,7 @@ fn matrices_that_cannot_be_factored() {
         (format!("{GENERAL}2 2\n4\n2\n2\n"), "4"),
         (format!("{GENERAL}2 2\n1\n4\n4\n1\n"), "index 2: pivot -1.50e1, diagonal entry 1.00e0; rounding"),
         (format!("{SYMMETRIC}2 2\n-1\n0\n1\n"), "index 1: pivot -1.00e0"),
-        (format!("{SYMMETRIC}2 2\n0\n0\n0\n"), "rounding cannot explain it: more bits will not help"),
+        (format!("{SYMMETRIC}2 2\n0\n0\n0\n"), "rounding cannot explain the pivot: more bits will not help"),
         ("hello\n".into(), "MatrixMarket"),
     ];
     for (text, needle) in files {
@@ -364,7 +364,7 @@ fn a_logarithm_needs_no_output() {
 fn a_general_matrix_is_never_solved_as_a_symmetric_one() {
     let sandbox = Sandbox::new();
     sandbox.write("b.csv", "1\n1\n");
-    let purpose = "for symmetric positive definite matrices";
+    let purpose = "accept only symmetric positive definite matrices";
     let cases = [
         ("4,1\n0,3\n", [Some("is zero, give --upper"), Some("names a triangle that is zero"), None]),
         ("4,0\n1,3\n", [Some("is zero, give --lower"), None, Some("names a triangle that is zero")]),

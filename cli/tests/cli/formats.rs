@@ -53,9 +53,16 @@ fn every_command_takes_a_table() {
     }
     let error = sandbox.fail("cholesky A.csv -o M.csv", 2);
     assert!(
-        error.contains("A.csv does not state its precision: give --precision (its longest number has 2 digits"),
+        error.contains(
+            "A.csv does not state its precision: give --precision, or --digits with the number of correct digits that \
+             you need (its longest number has 2 digits"
+        ),
         "{error}"
     );
+    sandbox.run("cholesky A.csv -o M.csv --digits 20");
+    // Products have no digits to reach.
+    let error = sandbox.fail("syrk A.csv -o M.csv", 2);
+    assert!(error.contains("A.csv does not state its precision: give --precision (its longest"), "{error}");
     sandbox.write("N.csv", SPD.replace("1,3", "1.5,3"));
     let error = sandbox.fail("cholesky N.csv -o M.csv -p 100", 3);
     assert!(
@@ -65,7 +72,7 @@ fn every_command_takes_a_table() {
     sandbox.run("cholesky N.csv -o M.csv -p 100 --lower --ignore-other-triangle");
     let error = sandbox.fail("convert A.csv A.xyz -p 64", 2);
     assert!(
-        error.contains("A.xyz: the name does not say the format: it must end in one of .mtx, .bin, .csv"),
+        error.contains("A.xyz: the name does not determine the format: it must end in one of .mtx, .bin, .csv"),
         "{error}"
     );
     let error = sandbox.fail("convert A.csv A.dat-s -p 64", 2);
@@ -85,7 +92,7 @@ fn convert_takes_its_output_as_other_commands_do() {
         ("convert A.csv -p 64", "<OUTPUT>"),
         ("convert A.csv C.mtx -o D.mtx -p 64", "cannot be used with"),
         ("convert A.csv -o A.csv -p 64", "would replace the input A.csv"),
-        ("convert A.csv -o A.xyz -p 64", "A.xyz: the name does not say the format"),
+        ("convert A.csv -o A.xyz -p 64", "A.xyz: the name does not determine the format"),
     ] {
         let error = sandbox.fail(line, 2);
         assert!(error.contains(needle), "{line}: {error}");
@@ -131,7 +138,7 @@ fn blocks_inside_of_files_and_inputs_that_are_kept() {
     let error = sandbox.fail("gemm t.dat-s:0/1 b.json:B -o b.json -p 64", 2);
     assert!(error.contains("the output b.json would replace the input b.json"), "{error}");
     let error = sandbox.fail("convert b.json C.mtx -p 64", 3);
-    assert!(error.contains("name one of its values, such as b.json:c; it has 'c', 'B'"), "{error}");
+    assert!(error.contains("name one of its values, such as b.json:c; its keys are 'c', 'B'"), "{error}");
     let error = sandbox.fail("convert t.dat-s C.mtx -p 64", 2);
     assert!(error.contains("t.dat-s holds several matrices: name one, such as t.dat-s:1/1"), "{error}");
 }
@@ -163,7 +170,7 @@ fn damaged_and_growing_inputs() {
 #[test]
 fn a_first_line_that_counts_is_asked_about() {
     let sandbox = Sandbox::new();
-    let counts = "it may be one of headings or a row of the matrix; say which: --header or --no-header";
+    let counts = "which may be headings or a row of the matrix: choose --header or --no-header";
     let shape = |line: &str| sandbox.run(line).split(", ").next().unwrap().to_string();
     for (text, with, without) in [
         ("0,1,2\n4.5,1,0\n1,3,2\n0,2,5\n", "3 x 3", "4 x 3"),

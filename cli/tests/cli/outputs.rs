@@ -147,5 +147,5 @@ fn a_binary_matrix_larger_than_memory_is_generated() {
     sandbox.run("gen lehmer --rows 60 --cols 60 --precision 99 --symmetric -o A.bin");
     sandbox.run("cholesky A.bin -o L.bin");
     let error = sandbox.fail("gen random --rows 6 --cols 6 --precision 99 --symmetric -o X.bin", 2);
-    assert!(error.contains("a 6 x 6 matrix random is not symmetric"), "{error}");
+    assert!(error.contains("a 6 x 6 matrix of the kind random is not symmetric"), "{error}");
 }

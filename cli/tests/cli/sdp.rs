@@ -1,7 +1,7 @@
 //! `sunzi sdp`: files and terminations as a script sees them, bad input, checkpoints across kills and signals.
 
 use super::bad_input::refused;
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, named_minimum};
 use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,12 @@ fn a_program_is_solved_and_its_files_are_there() {
     assert!(iterations[3]["block_name"].as_str().unwrap().contains("_cholesky.block_0"), "{:?}", iterations[3]);
     // The final checkpoint, beside the input, leaves nothing to do, and what an earlier run wrote is kept.
     let again = sandbox.run("sdp -s a.dat-s -o out --precision 200 --writeSolution x,y,X,Y");
-    assert!(again.contains("resumes from the checkpoint in a.dat-s.ck"), "{again}");
+    let made = report["iterations"].as_u64().unwrap();
+    let first = format!(
+        "resumes from the checkpoint in a.dat-s.ck, after {made} iterations; to start afresh, remove a.dat-s.ck, or \
+         give -c another directory or ''\n"
+    );
+    assert!(again.starts_with(&first), "{again}");
     assert_eq!(sandbox.json("out/iterations.json").as_array().map(Vec::len), Some(0));
     assert_eq!(sandbox.json("out/iterations.0.json"), iterations);
     // Without it, on other threads, the files are the same; and with nothing to say the program says nothing.
@@ -55,6 +60,7 @@ fn a_program_is_solved_and_its_files_are_there() {
     std::fs::remove_dir_all(sandbox.path("a.dat-s.ck")).unwrap();
     let text = sandbox.run("sdp -s a.dat-s -o three --precision 200 --checkpointDir=");
     assert!(text.contains("found primal-dual optimal solution") && !sandbox.path("a.dat-s.ck").exists());
+    assert!(text.starts_with("SDPA's form: "), "{text}");
 }
 
 #[test]
@@ -109,6 +115,15 @@ fn a_plan_says_what_a_run_takes() {
     assert_eq!(both["memory"], plan["memory"]);
     let proof = both["certificate_bytes"].as_u64().unwrap();
     assert_eq!(both["planned_bytes"].as_u64(), plan["planned_bytes"].as_u64().map(|bytes| bytes.max(proof)));
+    // The least limit and the part of the process are those of a refusal.
+    for (certify, report) in [("", &plan), ("--certify", &both)] {
+        let least = report["least_limit_bytes"].as_u64().unwrap();
+        let line = format!("sdp -s a.dat-s -o out --precision 200 --threads 1 --noFinalCheckpoint {certify}");
+        let refusal = sandbox.fail(&format!("{line} --memory 1M"), 4);
+        assert_eq!(named_minimum(&refusal), least, "{refusal}");
+        assert!(refusal.contains("of which 32.50 MiB are for processes"), "{refusal}");
+        assert_eq!(report["process_bytes"], (32 << 20) + (512 << 10), "{report}");
+    }
 }
 
 #[test]
@@ -133,7 +148,8 @@ fn options_come_from_files_and_from_the_line() {
     assert!(sandbox.path("kept/checkpoint.bin").exists() && sandbox.path("named/out.txt").exists());
     sandbox.write("again", "initialCheckpointDir=kept\nverbosity=1\n");
     let text = sandbox.run("sdp -s a.dat-s -p again -o more -c none --maxIterations 1 --precision 150");
-    assert!(text.contains("checkpoint in kept") && text.contains("after 6 iterations"), "{text}");
+    assert!(text.starts_with("resumes from the checkpoint in kept, after 5 iterations\n"), "{text}");
+    assert!(text.contains("after 6 iterations"), "{text}");
     let sdpa = "6\tunsigned int maxIteration;\n1.0E-30\tdouble 0.0 < epsilonStar;\n1.0E4   double 0.0 < lambdaStar;\n\
                 2.0   \tdouble 1.0 < omegaStar;\n-1.0E5  double lowerBound;\n1.0E5   double upperBound;\n\
                 0.1     double 0.0 <= betaStar <  1.0;\n0.3     double 0.0 <= betaBar  <  1.0, betaStar <= betaBar;\n\
@@ -176,7 +192,7 @@ fn bad_input_is_refused_with_one_line() {
         "the directory has a binary checkpoint of SDPB, which cannot be read",
     );
     let line = "sdp -s a.dat-s -o out -c ck --maxIterations 1 --noFinalCheckpoint";
-    refused(&sandbox, line, 2, "--writeSolution=x,y,X,Y, can be read from the directory of an initial checkpoint (-i");
+    refused(&sandbox, line, 2, "--writeSolution=x,y,X,Y, and name their directory as that of the initial checkpoint");
     assert!(!sandbox.path("out").exists());
     sandbox.write("file", "");
     refused(&sandbox, "sdp -s a.dat-s -o out -c file", 3, "file");
@@ -189,7 +205,8 @@ fn bad_input_is_refused_with_one_line() {
     refused(&sandbox, "sdp -s b.csv -o out", 2, "SDPA's sparse format");
     sandbox.run("sdp -s a.dat-s -o out --precision 200 --quiet");
     sandbox.write("c.dat-s", "1\n1\n3\n1\n1 1 1 1 1\n1 1 2 2 1\n1 1 3 3 1\n0 1 1 2 1\n");
-    refused(&sandbox, "sdp -s c.dat-s -o out -c a.dat-s.ck --precision 200", 3, "another program: it has");
+    let line = "sdp -s c.dat-s -o out -c a.dat-s.ck --precision 200";
+    refused(&sandbox, line, 3, "another program with other blocks: it has");
 }
 
 /// Names and options as users of SDPB and SDPA have them.
@@ -396,7 +413,7 @@ fn an_edited_program_begins_anew() {
         &sandbox,
         "sdp -s a.dat-s -o out --precision 200",
         3,
-        "(-i DIR, initial_checkpoint); to start anew, remove it",
+        "(option -i, in Python initial_checkpoint=); to start afresh, remove the file",
     );
     refused(&sandbox, "sdp -s a.dat-s -o out --precision 200", 3, "or none (-c '')");
     let text = sandbox.run("sdp -s a.dat-s -o out --precision 200 -i a.dat-s.ck");

@@ -47,7 +47,7 @@ fn machines_come_from_files_and_seeds_repeat() {
 fn what_cannot_be_simulated_is_refused() {
     let sandbox = Sandbox::new();
     let cases = [
-        ("--remote-tiles 1", "need at least"),
+        ("--remote-tiles 1", "needs at least"),
         ("--host-memory 200M", "need at least"),
         ("--grid 2x2", "has 4 processes, not 6"),
         ("--grid 23", "--grid"),
@@ -55,7 +55,7 @@ fn what_cannot_be_simulated_is_refused() {
         ("--policy lottery", "unknown policy 'lottery'"),
         ("--eviction all", "[possible values: fifo, lru]"),
         ("--termination never", "[possible values: lists, all_to_all]"),
-        ("--slow 6:2", "--slow: process 6 must be below 6"),
+        ("--slow 6:2", "--slow: process 6 does not exist: there are 6 processes"),
         ("--slow 6", "'6' for '--slow <LIST>': not PROCESS:FACTOR"),
         ("--jitter -1", "'-1' for '--jitter <J>'"),
         ("--workers 0", "'0' for '--workers <W>'"),

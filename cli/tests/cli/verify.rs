@@ -48,7 +48,7 @@ fn solutions_and_inverses() {
     let error = sandbox.fail("verify solve A.bin B.bin X.mtx --memory 1M", 4);
     assert!(error.contains("is too small: this operation needs at least"), "{error}");
     assert!(sandbox.fail("verify solve A.bin X.mtx I.mtx", 3).contains("shapes do not fit: 20 x 3 against 20 x 20"));
-    assert!(sandbox.fail("verify solve P.bin B.bin X.mtx", 3).contains("must be square: it is 60 x 20"));
+    assert!(sandbox.fail("verify solve P.bin B.bin X.mtx", 3).contains("the matrix is 60 x 20, but must be square"));
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn a_factor_of_the_other_kind_is_named() {
     let sandbox = solved();
     sandbox.run("verify cholesky A.bin U.bin --upper");
     let error = sandbox.fail("verify cholesky A.bin U.bin", 5);
-    assert!(error.contains("it is upper triangular: name an upper factor (--upper)"), "{error}");
+    assert!(error.contains("it is upper triangular: check it as an upper factor (with --upper)"), "{error}");
     let error = sandbox.fail("verify cholesky A.bin L.bin --upper", 5);
-    assert!(error.contains("it is lower triangular: name a lower factor (no --upper)"), "{error}");
+    assert!(error.contains("it is lower triangular: check it as a lower factor (without --upper)"), "{error}");
     let error = sandbox.fail("verify cholesky A.bin A.bin", 5);
     assert!(error.contains("not lower triangular") && !error.contains("--upper"), "{error}");
 }

@@ -213,17 +213,18 @@ pub type Defines<'a> = &'a [(&'static str, u64)];
 pub trait DeviceStatus: Send + Sync {
     /// The description of the device.
     fn description(&self) -> Description;
-    /// A number that every opening of this device has, in this process or another of the machine, and no other device.
+    /// A number that identifies the device: the same for every opening of it in any process of the machine, and
+    /// different for every other device.
     fn identity(&self) -> u64;
     /// Records that a context uses this opening: until it is dropped, [`DeviceStatus::users`] counts it.
     fn announce(&self);
-    /// Openings of this device that contexts use, of all processes of the machine as far as they can be found out.
+    /// Number of openings of this device that contexts use, in all processes of the machine that can be detected.
     fn users(&self) -> usize;
     /// Bytes that may be allocated at the same time.
     fn capacity_bytes(&self) -> u64;
     /// Bytes allocated now by this opening of the device.
     fn used_bytes(&self) -> u64;
-    /// Most bytes allocated at any time by this opening.
+    /// Largest number of bytes allocated at any time by this opening.
     fn peak_bytes(&self) -> u64;
     /// All transfers of this opening so far.
     fn traffic(&self) -> Traffic;
@@ -231,12 +232,12 @@ pub trait DeviceStatus: Send + Sync {
 
 /// The memory of a device, and host memory for copies.
 pub trait DeviceAllocator: Send + Sync {
-    /// Memory on the device, dirty, aligned to 256 bytes.
+    /// Allocates memory on the device, with arbitrary contents, aligned to 256 bytes.
     ///
     /// # Errors
     /// [`crate::Error::DeviceMemory`] beyond the capacity.
     fn allocate(&self, bytes: usize) -> Result<Memory>;
-    /// Host memory that copies run to and from, zeroed.
+    /// Allocates host memory for copies to and from the device, filled with zeros.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`].
@@ -250,15 +251,15 @@ pub trait DeviceEvents: Send + Sync {
     /// # Errors
     /// [`crate::Error::DeviceLost`].
     fn record(&self, stream: Stream) -> Result<Event>;
-    /// Lets work submitted to `stream` from now on begin after `event`.
+    /// Makes all work that is submitted to `stream` from now on wait for `event`.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`].
     fn wait(&self, stream: Stream, event: &Event) -> Result<()>;
-    /// Waits on the host until `event`.
+    /// Blocks the calling thread until `event` has passed.
     ///
     /// # Errors
-    /// [`crate::Error::DeviceLost`], also where the work before it failed.
+    /// [`crate::Error::DeviceLost`], also if the work before the event failed.
     fn synchronize(&self, event: &Event) -> Result<()>;
     /// Seconds of the device's clock between two events that have passed.
     ///
@@ -274,13 +275,13 @@ pub trait Device: DeviceStatus + DeviceAllocator + DeviceEvents {
     /// # Errors
     /// [`crate::Error::Device`].
     fn stream(&self) -> Result<Stream>;
-    /// Takes back a stream to which no more work will be submitted; work already submitted goes on, and it may be
-    /// handed out again.
+    /// Takes back a stream to which no more work will be submitted; work already submitted continues, and
+    /// [`Device::stream`] may return the stream again.
     fn retire(&self, stream: Stream);
     /// Submits a copy of `to.bytes()` bytes, from byte `at` of `from` on.
     ///
     /// # Errors
-    /// [`crate::Error::DeviceLost`], as all work that is submitted.
+    /// [`crate::Error::DeviceLost`], as for all submitted work.
     fn upload(&self, stream: Stream, from: &Pinned, at: usize, to: &Region) -> Result<()>;
     /// Submits a copy of `from.bytes()` bytes, to byte `at` of `to` on.
     ///
@@ -292,7 +293,7 @@ pub trait Device: DeviceStatus + DeviceAllocator + DeviceEvents {
     /// # Errors
     /// [`crate::Error::DeviceLost`].
     fn copy(&self, stream: Stream, from: &Region, to: &Region) -> Result<()>;
-    /// Submits zeros.
+    /// Submits an operation that fills the region with zeros.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`].
@@ -313,8 +314,8 @@ pub trait Device: DeviceStatus + DeviceAllocator + DeviceEvents {
     /// [`crate::Error::DeviceLost`]; [`crate::Error::Device`] where the kernel does not compile.
     ///
     /// # Safety
-    /// The arguments are those that the kernel declares, in their order, and with them each of its threads stays inside
-    /// the regions it is given; no two threads write the same place, nor one what another reads.
+    /// The arguments are those that the kernel declares, in the same order. With them every thread accesses only the
+    /// given regions, no two threads write the same location, and no thread reads a location that another one writes.
     unsafe fn launch(
         &self,
         stream: Stream,

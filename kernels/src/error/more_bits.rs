@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MoreBits {
-    /// Rounding can explain the pivot. The number of additional bits that are at least needed to decide whether it is
+    /// Rounding can explain the pivot. At least this number of additional bits is needed to decide whether the pivot is
     /// positive; later rows may need more.
     AtLeast(u32),
     /// Proven: no precision helps, since a vector `v != 0` with `v^T A v <= 0` is known for the matrix `A` as given.
@@ -27,7 +27,7 @@ pub enum MoreBits {
 }
 
 impl MoreBits {
-    /// Whether a higher precision might help, that is, whether the contrary is not proven.
+    /// Whether a higher precision might help; false if it is proven that no precision helps.
     pub fn might_help(self) -> bool {
         !matches!(self, MoreBits::Never | MoreBits::Singular)
     }
@@ -35,12 +35,14 @@ impl MoreBits {
     /// The hint at the end of [`super::Error::NotPositiveDefinite`]; `enough_bits` where a precision was looked for.
     pub(super) fn hint(self, enough_bits: Option<u32>) -> String {
         if let Some(bits) = enough_bits {
-            return format!("rounding can explain it: {bits} bits of precision give a factor; fewer may suffice");
+            return format!(
+                "rounding can explain the pivot: {bits} bits of precision give a factor; fewer may suffice"
+            );
         }
         let solution = "as an exact solution of A x = 0 proves";
         match self {
-            MoreBits::AtLeast(_) => "rounding can explain it: more bits of precision might help".into(),
-            MoreBits::Never => "rounding cannot explain it: more bits will not help".into(),
+            MoreBits::AtLeast(_) => "rounding can explain the pivot: more bits of precision might help".into(),
+            MoreBits::Never => "rounding cannot explain the pivot: more bits will not help".into(),
             MoreBits::Singular => format!("the matrix is singular, {solution}: more bits will not help"),
             MoreBits::SingularAsRead { bits } => {
                 format!(
@@ -62,7 +64,7 @@ mod tests {
     fn each_state_has_its_hint() {
         let says = |state: MoreBits, words: &str| assert!(state.hint(None).contains(words), "{}", state.hint(None));
         says(MoreBits::AtLeast(9), "more bits of precision might help");
-        says(MoreBits::Never, "rounding cannot explain it: more bits will not help");
+        says(MoreBits::Never, "rounding cannot explain the pivot: more bits will not help");
         says(MoreBits::Singular, "is singular, as an exact solution of A x = 0 proves: more bits will not help");
         says(MoreBits::SingularAsRead { bits: 264 }, "rounded to 264 bits where necessary, is singular, as an exact");
         says(MoreBits::Unknown, "is not known");
@@ -71,6 +73,6 @@ mod tests {
         }
         assert!(!MoreBits::Never.might_help() && !MoreBits::Singular.might_help());
         let found = MoreBits::AtLeast(9).hint(Some(304));
-        assert_eq!(found, "rounding can explain it: 304 bits of precision give a factor; fewer may suffice");
+        assert_eq!(found, "rounding can explain the pivot: 304 bits of precision give a factor; fewer may suffice");
     }
 }

@@ -37,7 +37,7 @@ impl IndexBase {
 
 /// The text of an error, one line, in both bases of its row and column numbers.
 ///
-/// Its `Display` form, and the string to which it dereferences, count from 0.
+/// In its `Display` form, and in the string to which it dereferences, rows and columns are counted from 0.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ErrorText {
     from_zero: String,

@@ -18,13 +18,13 @@ pub enum Level {
     /// AVX2 with FMA and BMI2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// AVX2 with AVX-VNNI: VNNI on 256 bits, which also processors without AVX-512 have.
+    /// AVX2 with AVX-VNNI (VNNI on vectors of 256 bits), which some processors without AVX-512 have.
     #[cfg(target_arch = "x86_64")]
     AvxVnni,
     /// AVX-512 F, BW, DQ, VL and CD.
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// With VNNI.
+    /// AVX-512 with VNNI.
     #[cfg(target_arch = "x86_64")]
     Vnni,
     /// NEON without extensions.
@@ -93,7 +93,7 @@ pub fn check() -> Result<()> {
     let Err(name) = &*ASKED else { return Ok(()) };
     let known = Level::ALL.iter().map(|level| level.name()).collect::<Vec<_>>().join(", ");
     let architecture = std::env::consts::ARCH;
-    let text = format!("{VARIABLE}={name}: no such set of instructions on {architecture}; known are {known}");
+    let text = format!("{VARIABLE}={name} is not a set of instructions of {architecture}; choose one of {known}");
     Err(Error::InvalidArgument(text))
 }
 

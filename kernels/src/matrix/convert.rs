@@ -172,7 +172,7 @@ impl Matrix {
     ) -> Result<Matrix> {
         let mut matrix = Matrix::zeros(rows, cols, precision_bits)?;
         if values.len() != rows * cols {
-            let message = format!("{} values given for a {rows} x {cols} matrix", values.len());
+            let message = format!("{} values are given for a {rows} x {cols} matrix", values.len());
             return Err(Error::InvalidArgument(message));
         }
         for (index, value) in values.iter().enumerate() {

@@ -71,7 +71,7 @@ impl SparseMatrix {
                 return Err(Error::InvalidArgument(message));
             }
             if before.replace((row, col)) == Some((row, col)) {
-                let message = format!("two entries at row {row}, column {col} of a sparse matrix");
+                let message = format!("the sparse matrix has two entries at row {row}, column {col}");
                 return Err(Error::InvalidArgument(message));
             }
             matrix.row_starts.resize(row + 1, matrix.entries.len());

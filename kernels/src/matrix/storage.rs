@@ -50,7 +50,7 @@ impl Matrix {
         Matrix { rows: 0, cols: 0, precision_bits: 2, words: Vec::new() }
     }
 
-    /// The zero matrix. Pages are touched only when written.
+    /// The zero matrix. Pages of its memory are touched only when entries are written.
     ///
     /// # Errors
     /// [`Error::Precision`] for fewer than 2 bits; [`Error::DimensionOverflow`] if the size does not fit a `usize`;
@@ -183,8 +183,8 @@ impl Matrix {
         row + col * self.rows
     }
 
-    /// The element at `(row, col)`, borrowed; [`Matrix::float`] returns it as an MPFR number. If the place is outside
-    /// the matrix.
+    /// The element at `(row, col)`, borrowed; [`Matrix::float`] returns it as an MPFR number. Panics if the place is
+    /// outside the matrix.
     ///
     /// There is no `matrix[(row, col)]`: indexing would have to return a reference to a number, but head and limbs are
     /// stored separately.
@@ -195,8 +195,8 @@ impl Matrix {
         FloatRef { head: Head(heads[index]), limbs: &all_limbs[index * limbs..][..limbs] }
     }
 
-    /// Writes an element: its head, and its limbs in the form described in `math::float`. If the place is outside the
-    /// matrix.
+    /// Writes an element: its head, and its limbs in the form described in `math::float`. Panics if the place is
+    /// outside the matrix.
     pub fn set(&mut self, row: usize, col: usize, value: FloatRef<'_>) {
         let index = self.index(row, col);
         let limbs = self.limbs_per_element();

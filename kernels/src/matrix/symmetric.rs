@@ -15,8 +15,8 @@ const BLOCK: usize = 16;
 
 /// A symmetric matrix: entry `(i, j)` equals entry `(j, i)` for all i and j.
 ///
-/// Both triangles are stored, so it can be used like a [`Matrix`] in products, views, transposes and files. It cannot
-/// be changed; [`SymmetricMatrix::into_matrix`] converts it to a matrix that can.
+/// Both triangles are stored, so it can be used like a [`Matrix`] in products, views, transposes and files. A symmetric
+/// matrix cannot be changed; [`SymmetricMatrix::into_matrix`] converts it to a [`Matrix`], which can.
 ///
 /// ```
 /// # mod sunzi { pub use {rug, sunzi_kernels::{Error, matrix::*}}; }
@@ -74,7 +74,7 @@ impl SymmetricMatrix {
         &self.whole
     }
 
-    /// The matrix with both triangles, by value; it can then be changed.
+    /// The matrix with both triangles, by value, so that it can be changed.
     pub fn into_matrix(self) -> Matrix {
         self.whole
     }
@@ -143,8 +143,9 @@ impl std::fmt::Debug for SymmetricMatrix {
 
 /// A symmetric operand, borrowed.
 ///
-/// It is made from a `&SymmetricMatrix` at no cost; from a plain matrix or view, whose triangles are compared when an
-/// operation reads it; or by [`Symmetric::lower`] and [`Symmetric::upper`], which select the triangle to be read.
+/// A `&SymmetricMatrix` converts to a symmetric operand at no cost, and so does a plain matrix or view, whose triangles
+/// are compared when an operation reads it. [`Symmetric::lower`] and [`Symmetric::upper`] select the triangle to be
+/// read.
 #[derive(Clone, Copy, Debug)]
 pub struct Symmetric<'a> {
     view: MatrixView<'a>,

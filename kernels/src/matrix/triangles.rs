@@ -65,10 +65,11 @@ impl TriangleCheck {
 
 /// Whether the triangle other than `uplo` contradicts the mirror image of `uplo`.
 ///
-/// It may be entirely zero, as in a file that stores only one triangle. Otherwise the selected triangle must have a
-/// nonzero entry outside the diagonal, and `|a_ij - a_ji| <= 2^(2-b) sqrt(|a_ii a_jj|)` must hold for all pairs, where
-/// `b` is `bits`, the precision of the input: entries of a symmetric positive definite matrix that were rounded one by
-/// one differ by less. The triangle other than `uplo` is read from `other`, of the same shape; both are square.
+/// The triangle other than `uplo` may be entirely zero, as in a file that stores only one triangle. Otherwise the
+/// selected triangle must have a nonzero entry outside the diagonal, and `|a_ij - a_ji| <= 2^(2-b) sqrt(|a_ii a_jj|)`
+/// must hold for all pairs, where `b` is `bits`, the precision of the input: entries of a symmetric positive definite
+/// matrix that were rounded one by one differ by less. The triangle other than `uplo` is read from `other`, of the same
+/// shape; both are square.
 ///
 /// Cost: one comparison for each pair of entries.
 pub fn triangle_conflict(

@@ -208,7 +208,7 @@ impl<'a> MatrixView<'a> {
         Ok(MatrixView { offset: self.place(rows.start, cols.start), rows: rows.len(), cols: cols.len(), ..self })
     }
 
-    /// The element at `(row, col)`. If the place is outside the view.
+    /// The element at `(row, col)`. Panics if the place is outside the view.
     #[inline]
     pub fn get(&self, row: usize, col: usize) -> FloatRef<'a> {
         let index = self.element_index(row, col);
@@ -216,13 +216,13 @@ impl<'a> MatrixView<'a> {
         FloatRef { head: Head(self.heads[index]), limbs: &self.limbs[index * limbs..][..limbs] }
     }
 
-    /// The head of the element at `(row, col)`. If the place is outside the view.
+    /// The head of the element at `(row, col)`. Panics if the place is outside the view.
     #[inline]
     pub fn head(&self, row: usize, col: usize) -> Head {
         Head(self.heads[self.element_index(row, col)])
     }
 
-    /// Index of element `(row, col)` in [`MatrixView::all_heads`]. If the place is outside the view.
+    /// Index of element `(row, col)` in [`MatrixView::all_heads`]. Panics if the place is outside the view.
     #[inline]
     pub fn element_index(&self, row: usize, col: usize) -> usize {
         assert!(row < self.rows && col < self.cols, "({row}, {col}) outside {} x {}", self.rows, self.cols);

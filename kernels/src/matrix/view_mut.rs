@@ -8,8 +8,8 @@ use std::ops::Range;
 
 /// A rectangle of a [`Matrix`] for writing: operations store their results there.
 ///
-/// It is column-major and never transposed: the transpose of a product is the product of the transposes in the other
-/// order.
+/// The view is column-major and never transposed: the transpose of a product is the product of the transposes in the
+/// other order.
 ///
 /// ```
 /// # mod sunzi { pub use {rug, sunzi_kernels::{Error, matrix::*}}; }
@@ -118,7 +118,7 @@ impl<'a> MatrixViewMut<'a> {
         Ok(MatrixViewMut { heads: &mut self.heads[elements], limbs, layout })
     }
 
-    /// Writes an element, as [`Matrix::set`]. If the place is outside the view.
+    /// Writes an element, as [`Matrix::set`]. Panics if the place is outside the view.
     pub fn set(&mut self, row: usize, col: usize, value: FloatRef<'_>) {
         let (index, width) = (self.layout.index(row, col), self.limbs_per_element());
         self.heads[index] = value.head.0;

@@ -5,13 +5,13 @@ use super::RankGrid;
 /// The coordinate of a rank that determines its indices on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Along {
-    /// Its row in the grid; Elemental's `MC`.
+    /// The row of the rank in the grid; Elemental's `MC`.
     GridRow,
-    /// Its column in the grid; Elemental's `MR`.
+    /// The column of the rank in the grid; Elemental's `MR`.
     GridCol,
-    /// Its number among all ranks of the grid, counted column by column; Elemental's `VC`.
+    /// The number of the rank in the grid, counted column by column; Elemental's `VC`.
     ColumnMajor,
-    /// Its number among all ranks of the grid, counted row by row; Elemental's `VR`.
+    /// The number of the rank in the grid, counted row by row; Elemental's `VR`.
     RowMajor,
 }
 
@@ -22,20 +22,20 @@ pub enum Axis {
     Whole,
     /// Blocks of `block` indices, assigned cyclically, starting with coordinate `first`.
     Cyclic {
-        /// Indices of a block; at least 1.
+        /// Number of indices in a block; at least 1.
         block: usize,
         /// The coordinate of the first block.
         first: usize,
-        /// Indices missing from the first block, as in a part of a matrix; fewer than `block`.
+        /// Number of indices missing from the first block, as in a part of a matrix; fewer than `block`.
         offset: usize,
-        /// The coordinate of a rank that is used.
+        /// The coordinate of a rank that selects its blocks.
         along: Along,
     },
     /// Coordinate `k` has the indices from `starts[k]` to `starts[k + 1]`.
     Consecutive {
         /// One value more than there are coordinates, ascending, from 0 to the length of the axis.
         starts: Vec<usize>,
-        /// Selects the coordinate of a rank.
+        /// The coordinate of a rank that selects its indices.
         along: Along,
     },
 }

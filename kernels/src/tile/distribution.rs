@@ -25,7 +25,7 @@ pub enum GridOrder {
 /// coordinate owns `i` and whose column coordinate owns `j`. A rank stores its entries in the order of their indices,
 /// as one matrix.
 ///
-/// It is a formula: it has no list that grows with the matrix. Ranks outside the grid have no entries.
+/// A distribution is a formula, without lists that grow with the matrix. Ranks outside the grid have no entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Distribution {
     /// Rows of the matrix.
@@ -34,7 +34,7 @@ pub struct Distribution {
     pub cols: usize,
     /// The grid of ranks.
     pub grid: RankGrid,
-    /// The numbering of the ranks in it.
+    /// The numbering of the ranks in the grid.
     pub order: GridOrder,
     /// The distribution of the rows.
     pub row_axis: Axis,
@@ -186,30 +186,46 @@ impl Distribution {
         for (deal, what) in [(self.row_deal(), "rows"), (self.col_deal(), "columns")] {
             match deal.axis {
                 Axis::Whole => {}
-                Axis::Cyclic { block: 0, .. } => return refuse(format!("{what} in blocks of 0")),
+                Axis::Cyclic { block: 0, .. } => {
+                    return refuse(format!("{what} in blocks of 0: a block must have at least 1 of the {what}"));
+                }
                 Axis::Cyclic { block, .. } if *block > LARGEST_BLOCK => {
-                    return refuse(format!("{what} in blocks of {block}: choose {LARGEST_BLOCK} at most"));
+                    return refuse(format!("{what} in blocks of {block}: a block has at most {LARGEST_BLOCK} {what}"));
                 }
                 Axis::Cyclic { block, offset, .. } if offset >= block => {
-                    return refuse(format!("the first block of {block} {what} cannot lack {offset}"));
+                    return refuse(format!(
+                        "the offset into the first block of {what} is {offset}: it must be less than {block}, the \
+                         {what} of a block"
+                    ));
                 }
                 Axis::Cyclic { first, .. } if *first >= deal.numbers => {
                     let numbers = deal.numbers;
-                    return refuse(format!("the first {what} are on number {first}, but there are {numbers} numbers"));
+                    return refuse(format!(
+                        "the first block of {what} is assigned to coordinate {first} of the grid of ranks: it must be \
+                         less than {numbers}, the number of coordinates (counted from 0)"
+                    ));
                 }
                 Axis::Cyclic { .. } => {}
                 Axis::Consecutive { starts, .. } => {
                     let fits = starts.len() == deal.numbers + 1 && starts[0] == 0 && starts.is_sorted();
                     if !fits || starts.last() != Some(&deal.len) {
-                        return refuse(format!("{} {what} for {} ranks start at {starts:?}", deal.len, deal.numbers));
+                        return refuse(format!(
+                            "the {} {what} of {} ranks start at {starts:?}: there must be {} numbers, in ascending \
+                             order, from 0 to {}",
+                            deal.len,
+                            deal.numbers,
+                            deal.numbers + 1,
+                            deal.len
+                        ));
                     }
                 }
             }
         }
         if self.holders().lists.iter().any(Vec::is_empty) {
             return refuse(format!(
-                "rows {:?} and columns {:?} leave entries without a rank",
-                self.row_axis, self.col_axis
+                "some entries have no rank that holds them: rows are distributed as {:?} and columns as {:?} over a \
+                 grid of {} x {} ranks; rows and columns must use different coordinates of the grid",
+                self.row_axis, self.col_axis, self.grid.rows, self.grid.cols
             ));
         }
         Ok(())
@@ -370,17 +386,20 @@ mod tests {
         let wrong = [
             (Distribution { grid: RankGrid { rows: 0, cols: 3 }, ..good.clone() }, "0 x 3"),
             (Distribution { row_axis: axis(0, 0, Along::GridRow), ..good.clone() }, "blocks of 0"),
-            (Distribution { row_axis: lacking(2, 2), ..good.clone() }, "block of 2 rows cannot lack 2"),
+            (
+                Distribution { row_axis: lacking(2, 2), ..good.clone() },
+                "the first block of rows is 2: it must be less than 2",
+            ),
             (
                 Distribution { row_axis: axis(2, 2, Along::GridRow), ..good.clone() },
-                "number 2, but there are 2 numbers",
+                "coordinate 2 of the grid of ranks: it must be less than 2,",
             ),
             (
                 Distribution { col_axis: axis(2, 3, Along::GridCol), ..good.clone() },
-                "number 3, but there are 3 numbers",
+                "coordinate 3 of the grid of ranks: it must be less than 3,",
             ),
-            (Distribution { col_axis: axis(2, 0, Along::GridRow), ..good.clone() }, "without a rank"),
-            (Distribution { col_axis: axis(2, 0, Along::RowMajor), ..good.clone() }, "without a rank"),
+            (Distribution { col_axis: axis(2, 0, Along::GridRow), ..good.clone() }, "entries have no rank"),
+            (Distribution { col_axis: axis(2, 0, Along::RowMajor), ..good.clone() }, "entries have no rank"),
             (Distribution::row_blocks(vec![0, 4, 3, 10], 10), "start at"),
             (Distribution::row_blocks(vec![1, 4, 10], 10), "start at"),
             (Distribution { rows: 11, ..Distribution::row_blocks(vec![0, 4, 10], 10) }, "11 rows"),
@@ -389,6 +408,6 @@ mod tests {
             let error = wrong.check(6).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
-        assert!(good.check(5).unwrap_err().to_string().contains("2 x 3 ranks for 5"));
+        assert!(good.check(5).unwrap_err().to_string().contains("has 6 ranks, but there are only 5"));
     }
 }

@@ -29,8 +29,9 @@ pub struct RankPlace {
 impl RankGrid {
     /// A nearly square grid of at most `ranks` ranks, at least as wide as high.
     ///
-    /// It contains all ranks if they form a grid at most four times as wide as high, or are few; else it is the largest
-    /// such grid: 13 ranks as one row would send every tile to all ranks, as 3 x 4 one of them has no tiles.
+    /// The grid contains all ranks if they form a grid at most four times as wide as high, or if there are only a few
+    /// ranks; otherwise it is the largest such grid. For example, 13 ranks form a grid of 3 x 4, in which one rank has
+    /// no tiles, since in one row of 13 every tile would be sent to all ranks.
     pub fn for_ranks(ranks: usize) -> RankGrid {
         let ranks = ranks.max(1);
         let root = (1..=ranks).take_while(|root| root * root <= ranks).last().unwrap_or(1);
@@ -56,7 +57,11 @@ impl RankGrid {
         if (1..=ranks).contains(&self.size()) {
             return Ok(());
         }
-        Err(Error::InvalidArgument(format!("a grid of {} x {} ranks for {ranks}", self.rows, self.cols)))
+        let RankGrid { rows, cols } = self;
+        Err(Error::InvalidArgument(match self.size() {
+            0 => format!("a grid of {rows} x {cols} ranks has no rank: both numbers must be at least 1"),
+            size => format!("a grid of {rows} x {cols} ranks has {size} ranks, but there are only {ranks}"),
+        }))
     }
 
     /// The rank that owns a tile.

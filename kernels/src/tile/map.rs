@@ -27,12 +27,12 @@ impl TileMap {
         TileMap { rows: order, cols: order, tile_size: tile_size.max(1), grid, triangle: Some(Uplo::Lower) }
     }
 
-    /// Rows of tiles.
+    /// Number of rows of tiles.
     pub fn tile_rows(&self) -> usize {
         self.rows.div_ceil(self.side())
     }
 
-    /// Columns of tiles.
+    /// Number of columns of tiles.
     pub fn tile_cols(&self) -> usize {
         self.cols.div_ceil(self.side())
     }

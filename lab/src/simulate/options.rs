@@ -170,18 +170,18 @@ impl SimulationOptions {
         if tiles == 0 || tiles > MOST_TILES as u64 {
             let (order, rows) = (self.order, machine.tiles.rows);
             return refused(format!(
-                "order {order} in tiles of {rows} rows: {tiles} tile rows instead of 1 to {MOST_TILES}"
+                "order {order} gives {tiles} tile rows of {rows} rows, but only 1 to {MOST_TILES} can be simulated"
             ));
         }
         if size >= MOST_PROCESSES {
-            return refused(format!("{size} processes: at most {} can be simulated", MOST_PROCESSES - 1));
+            return refused(format!("{size} processes are too many: at most {} can be simulated", MOST_PROCESSES - 1));
         }
         if !(0.0..=MOST_FACTOR).contains(&self.jitter) {
-            return refused(format!("jitter {}: choose 0 to {MOST_FACTOR}", self.jitter));
+            return refused(format!("jitter {} is out of range: choose 0 to {MOST_FACTOR}", self.jitter));
         }
         if self.most_updates == 0 || (self.most_updates > 1 && machine.device.is_some()) {
             return refused(format!(
-                "{} updates at a time on a machine with devices: only 1 is possible",
+                "{} updates at a time are not possible on a machine with devices: choose 1",
                 self.most_updates
             ));
         }
@@ -202,7 +202,7 @@ impl SimulationOptions {
         }
         if let Some(slots) = self.slots {
             return Err(format!(
-                "{slots} slots for remote tiles: out of core remote tiles are on disk and need no slots"
+                "{slots} slots for remote tiles cannot be used out of core, where remote tiles are on disk"
             ));
         }
         if self.delivery == DeliveryKind::Synchronous {
@@ -216,7 +216,9 @@ impl SimulationOptions {
         let (rows, cols, room) = (shape.blocks.rows, shape.blocks.cols, shape.room_tiles);
         let least = shape.least_room(rows.saturating_mul(cols).min(own.max().unwrap_or(0)));
         if least > room {
-            return Err(format!("blocks of {rows} x {cols} tiles need memory for {least} tiles, but it holds {room}"));
+            return Err(format!(
+                "blocks of {rows} x {cols} tiles need memory for {least} tiles, but the memory holds {room}"
+            ));
         }
         Ok(())
     }

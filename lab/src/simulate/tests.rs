@@ -107,7 +107,7 @@ fn what_cannot_be_simulated_is_refused_with_numbers() {
         assert_eq!(error.exit_code(), 2);
         error.to_string()
     };
-    assert!(refused(&SimulationOptions { slots: Some(1), ..options() }).contains("need at least"));
+    assert!(refused(&SimulationOptions { slots: Some(1), ..options() }).contains("needs at least"));
     assert!(refused(&SimulationOptions { order: 0, ..options() }).contains("0 tile rows"));
     assert!(refused(&SimulationOptions { jitter: -1.0, ..options() }).contains("jitter -1"));
     assert!(refused(&SimulationOptions { slow: vec![(12, 2.0)], ..options() }).contains("12 processes"));

@@ -100,7 +100,9 @@ impl Engine {
     pub fn new(options: EngineOptions) -> Result<Engine> {
         if options.nodes == 0 || options.threads == 0 {
             let (nodes, threads) = (options.nodes, options.threads);
-            return Err(Error::InvalidArgument(format!("{nodes} nodes of {threads} threads: at least 1 of each")));
+            return Err(Error::InvalidArgument(format!(
+                "{nodes} nodes of {threads} threads are not possible; choose at least 1 of each"
+            )));
         }
         let node = NodeOptions { memory_bytes: options.memory_bytes, has_disk: options.folder.is_some() };
         let (sender, events) = channel();
@@ -380,7 +382,7 @@ impl Drop for Engine {
 fn open_disk(options: &EngineOptions, node: usize, sender: Sender<Event>) -> Result<(Disk, TempDir)> {
     let folder = options.folder.clone().unwrap_or_default();
     let made = tempfile::Builder::new().prefix(&format!("node-{node}-")).tempdir_in(&folder);
-    let made = made.map_err(|source| Error::Io { path: folder, action: "create a directory in", source })?;
+    let made = made.map_err(|source| Error::Io { path: folder, action: "create a directory there", source })?;
     let deliver = move |completion| drop(sender.send(Event::Disk { node, completion }));
     Ok((Disk::open(&made.path().join("objects"), deliver)?, made))
 }

@@ -101,7 +101,7 @@ impl Session {
         let partition = Partition::new(options.layout, options.nodes)?;
         Chunks::new(0, options.chunk_rows)?;
         if options.run_chunks == 0 {
-            return Err(Error::InvalidArgument("runs of 0 chunks: at least 1".to_string()));
+            return Err(Error::InvalidArgument("run_chunks = 0 is not valid; choose 1 or more".to_string()));
         }
         let &SessionOptions { nodes, threads, memory_bytes, ref folder, trace, .. } = options;
         let engine = Engine::new(EngineOptions { nodes, threads, memory_bytes, folder: folder.clone(), trace })?;

@@ -110,7 +110,7 @@ impl SparseMatrix {
         }
         let is_above = self.symmetry == Symmetry::Lower && row_chunk < col_chunk;
         if is_above || self.blocks.contains_key(&(col_chunk, row_chunk)) {
-            let what = if is_above { "is above the diagonal" } else { "is there already" };
+            let what = if is_above { "is above the diagonal" } else { "exists already" };
             return Err(Error::InvalidArgument(format!("the block at {row_chunk}, {col_chunk} {what}")));
         }
         if block.entries() == 0 {

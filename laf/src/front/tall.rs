@@ -64,7 +64,9 @@ impl Session {
     ) -> Result<TallMatrix> {
         let chunks = self.chunks(rows)?;
         if cols == 0 {
-            return Err(Error::InvalidArgument(format!("a matrix of {rows} rows must have columns")));
+            return Err(Error::InvalidArgument(format!(
+                "a matrix of {rows} rows and 0 columns is not possible; choose at least 1 column"
+            )));
         }
         if rows.checked_mul(cols).is_none_or(|count| count > isize::MAX as usize / 16) {
             return Err(Error::DimensionOverflow { rows, cols, precision_bits: 53 });

@@ -92,7 +92,9 @@ pub fn lobpcg(
         return Err(Error::NotSquare { operation: "eigenvalues", rows, cols: a.cols() });
     }
     if count == 0 || count > rows / 3 {
-        return Err(Error::InvalidArgument(format!("{count} eigenpairs of {rows} rows: choose 1 to a third of them")));
+        return Err(Error::InvalidArgument(format!(
+            "{count} eigenpairs of a matrix of {rows} rows are not possible; choose 1 to a third of the rows"
+        )));
     }
     let mut basis = first(a, options)?;
     let mut iteration = 0;

@@ -78,5 +78,5 @@ fn the_lowest_eigenpairs_of_a_small_matrix() {
     assert!(matches!(cancelled, Err(Error::Cancelled)));
     let many = LobpcgOptions { count: 81, ..LobpcgOptions::default() };
     let error = lobpcg(&a, &many, |_| true).err().unwrap().to_string();
-    assert_eq!(error, "81 eigenpairs of 240 rows: choose 1 to a third of them");
+    assert_eq!(error, "81 eigenpairs of a matrix of 240 rows are not possible; choose 1 to a third of the rows");
 }

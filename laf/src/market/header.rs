@@ -67,13 +67,16 @@ impl Header {
             );
         };
         if symmetry == FileSymmetry::Lower && rows != cols {
-            return Err(lines.error(format_args!("a symmetric matrix must be square, this one is {rows} x {cols}")));
+            return Err(
+                lines.error(format_args!("the matrix is {rows} x {cols}, but a symmetric matrix must be square"))
+            );
         }
         let (rows_wide, cols_wide) = (u128::from(rows), u128::from(cols));
         let places =
             if symmetry == FileSymmetry::Lower { rows_wide * (rows_wide + 1) / 2 } else { rows_wide * cols_wide };
         if u128::from(entries) > places {
-            let message = format!("{entries} entries do not fit the {places} places of the {rows} x {cols} matrix");
+            let message =
+                format!("the size line states {entries} entries, but a {rows} x {cols} matrix has only {places}");
             return Err(lines.error(format_args!("{message}")));
         }
         Ok(Header { field, symmetry, rows, cols, entries })
@@ -92,12 +95,20 @@ fn banner(text: &str) -> std::result::Result<(Field, FileSymmetry), String> {
         "real" | "double" => Field::Real,
         "integer" => Field::Integer,
         "pattern" => Field::Pattern,
-        other => return Err(format!("entries of kind '{other}' are not supported: real, integer and pattern are")),
+        other => {
+            return Err(format!(
+                "entries of kind '{other}' are not supported: only real, integer and pattern entries are"
+            ));
+        }
     };
     let symmetry = match symmetry {
         "general" => FileSymmetry::General,
         "symmetric" => FileSymmetry::Lower,
-        other => return Err(format!("matrices of kind '{other}' are not supported: general and symmetric are")),
+        other => {
+            return Err(format!(
+                "matrices of kind '{other}' are not supported: only general and symmetric matrices are"
+            ));
+        }
     };
     Ok((field, symmetry))
 }

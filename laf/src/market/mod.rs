@@ -163,7 +163,7 @@ impl Grid {
         let (rows, cols) = (self.rows.count(), self.cols.count());
         let all = if self.lower { rows.checked_mul(rows + 1).map(|twice| twice / 2) } else { rows.checked_mul(cols) };
         all.ok_or_else(|| {
-            Error::InvalidArgument(format!("{rows} x {cols} blocks cannot be counted: take longer chunks"))
+            Error::InvalidArgument(format!("{rows} x {cols} blocks are too many to count: choose longer chunks"))
         })
     }
 

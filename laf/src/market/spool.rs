@@ -86,9 +86,9 @@ impl Spool {
         let run = std::mem::take(&mut bucket.waiting);
         bucket.runs.push(self.end);
         if self.file.is_none() {
-            self.file = Some(tempfile::tempfile_in(&self.folder).map_err(self.io("create a file in"))?);
+            self.file = Some(tempfile::tempfile_in(&self.folder).map_err(self.io("create a file there"))?);
         }
-        let failed = self.io("write a temporary file in");
+        let failed = self.io("write a temporary file there");
         if let Some(file) = &mut self.file {
             file.write_all(&run).map_err(failed)?;
         }
@@ -104,7 +104,7 @@ impl Spool {
         let run_records = self.run_bytes / RECORD_BYTES;
         let mut records = with_room(runs.len() * run_records + waiting.len() / RECORD_BYTES)?;
         let mut take = |bytes: &[u8]| records.extend(bytes.as_chunks().0.iter().map(Record::read));
-        let failed = self.io("read a temporary file in");
+        let failed = self.io("read a temporary file there");
         let mut run = with_room(if runs.is_empty() { 0 } else { self.run_bytes })?;
         for start in runs {
             let Some(file) = &mut self.file else { continue };

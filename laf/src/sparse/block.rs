@@ -84,7 +84,7 @@ impl<'a> SparseBlock<'a> {
     /// [`Error::InvalidArgument`] names the fault in the bytes.
     pub fn parse(bytes: &'a [u8]) -> Result<SparseBlock<'a>> {
         let Some((head, body)) = bytes.split_at_checked(HEADER_BYTES) else {
-            return Err(damaged(format_args!("{} bytes are less than its header", bytes.len())));
+            return Err(damaged(format_args!("it has {} bytes, fewer than its header", bytes.len())));
         };
         if head[..4] != MAGIC || head[4] != VERSION {
             return Err(damaged(format_args!("it begins with {:02x?}, not with {MAGIC:02x?} {VERSION}", &head[..5])));
@@ -169,7 +169,10 @@ impl<'a> SparseBlock<'a> {
         for (row, count) in self.counts.chunks_exact(self.widths.count).enumerate() {
             let count = number(count);
             if count > values.len() || count > columns.len() {
-                return Err(damaged(format_args!("row {row} has {count} entries, and {} are left", values.len())));
+                return Err(damaged(format_args!(
+                    "row {row} states {count} entries, but only {} are left",
+                    values.len()
+                )));
             }
             let (head, rest) = values.split_at(count);
             let (head_columns, rest_columns) = columns.split_at(count);
@@ -177,7 +180,7 @@ impl<'a> SparseBlock<'a> {
             (values, columns) = (rest, rest_columns);
         }
         if !values.is_empty() {
-            return Err(damaged(format_args!("{} entries lie in no row", values.len())));
+            return Err(damaged(format_args!("{} entries belong to no row", values.len())));
         }
         Ok(())
     }

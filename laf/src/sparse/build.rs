@@ -59,7 +59,7 @@ fn check(shape: BlockShape, entries: &[Entry]) -> Result<()> {
         let inside = (row as usize) < shape.rows && (col as usize) < shape.cols && (!shape.lower || col <= row);
         let problem = match () {
             () if !inside => "lies outside of its block",
-            () if (row, col) < next => "is a second one, or not in order",
+            () if (row, col) < next => "has a duplicate or is not in order",
             () if !value.is_finite() => "is not finite",
             () => {
                 next = (row, col + 1);

@@ -21,8 +21,6 @@ pub struct Dual {
     pub blocks: Vec<Vec<Block>>,
     /// y.
     pub y: Matrix,
-    /// How far from the equations it was: the exponent of the first change, as seen from Y.
-    pub distance: i64,
 }
 
 /// `c - B y - A^*(Y)` of each group.
@@ -56,7 +54,7 @@ impl Dual {
             own.to_vec()
         });
         let blocks = blocks.collect();
-        Ok(Dual { groups: groups.collect::<Result<_>>()?, blocks, y: task.point.y.clone(), distance: i64::MIN })
+        Ok(Dual { groups: groups.collect::<Result<_>>()?, blocks, y: task.point.y.clone() })
     }
 
     /// The metrics at the point.
@@ -67,9 +65,7 @@ impl Dual {
             match FactoredMetric::from_dual(k, blocks)? {
                 Ok(seen) => all.push(seen),
                 Err(at) => {
-                    let more = task.more_bits(self.distance);
-                    let message = format!("block {} of Y is not positive definite{more}", at + 1);
-                    return Ok(Err(task.named(number, &message)));
+                    return Ok(Err(task.named(number, &format!("block {} of Y is not positive definite", at + 1))));
                 }
             }
         }
@@ -97,7 +93,6 @@ impl Dual {
     /// The errors of the library.
     pub fn on_equations(task: &BoundTask<'_>) -> Result<Attempt<(Dual, Linked)>> {
         let (k, mut dual) = (task.arithmetic(), Dual::new(task)?);
-        let mut first = None;
         for _ in 0..METRICS {
             let linked = match dual.linked(task)? {
                 Ok(linked) => linked,
@@ -107,7 +102,6 @@ impl Dual {
             for _ in 0..CORRECTIONS {
                 let change = linked.dual(k, &rests(k, &dual)?)?;
                 let size = size_of(&change.square);
-                dual.distance = *first.get_or_insert(size);
                 if size >= before.saturating_sub(1) {
                     return Ok(Ok((dual, linked)));
                 }
@@ -128,17 +122,21 @@ impl Dual {
     /// The first block that is not positive definite at twice the change that leads to the equations: where there is
     /// no interior, the change itself ends at the boundary.
     fn refused<T>(mut self, task: &BoundTask<'_>) -> Result<Attempt<T>> {
-        let (k, more) = (task.arithmetic(), task.more_bits(self.distance));
+        let k = task.arithmetic();
         if let Ok(linked) = self.linked(task)? {
             let change = linked.dual(k, &rests(k, &self)?)?;
             self.add(k, &linked, &change, &Float::with_val(2, 2))?;
         }
         for (number, blocks) in self.blocks.iter().enumerate() {
             if let Err(at) = FactoredMetric::from_dual(k, blocks)? {
-                let message = format!("block {} of Y is not positive definite once the equations hold{more}", at + 1);
-                return Ok(Err(task.named(number, &message)));
+                return Ok(Err(task.named(number, &indefinite_on_equations(at))));
             }
         }
-        Ok(Err(format!("the point is too far from satisfying the equations{more}")))
+        Ok(Err("Y and y meet the dual equations only after changes that Y does not allow".into()))
     }
+}
+
+/// The message for block `at`, from 0.
+pub fn indefinite_on_equations(at: usize) -> String {
+    format!("block {} of Y is not positive definite once Y and y meet the dual equations exactly", at + 1)
 }

@@ -1,7 +1,7 @@
 //! A lower bound from a dual point: Y is moved onto the equations, and written as `L L^T + tau I`.
 
 use super::equations::{correction_square, independent};
-use super::feasible::Dual;
+use super::feasible::{Dual, indefinite_on_equations};
 use super::floats::{
     bits_within, exponent, fixed_column, least_eigenvalue, log2_above, power, product, rounded_column,
     rounded_symmetric, to_rational, witness,
@@ -104,14 +104,20 @@ impl DualEquations<'_> {
             for (at, (block, &exponent)) in y.iter().zip(rooms).enumerate() {
                 match self.factor(block, exponent, bits_within(bits))? {
                     Some(witness) => found.push(witness),
-                    None => return Ok(Err(format!("block {} of Y is not positive definite by its margin", at + 1))),
+                    None => {
+                        return Ok(Err(format!("block {} of Y is too near to a singular one for a factor", at + 1)));
+                    }
                 }
             }
             let met = exponent(&self.square(&found, y)?).div_euclid(2) + 1;
             if met <= least - 4 {
                 return Ok(Ok(found));
             }
-            refusal = format!("the equations require a correction of 2^{met}, but Y allows at most 2^{}", least - 4);
+            refusal = format!(
+                "to meet the dual equations exactly Y may have to change by 2^{met}, but it stays positive definite \
+                 only within 2^{}",
+                least - 4
+            );
             if met >= before {
                 break;
             }
@@ -153,8 +159,7 @@ fn prove_group(
         match room(k, block)? {
             Some(exponent) => rooms.push(exponent),
             None => {
-                let message = format!("block {} of Y is not positive definite once the equations hold", at + 1);
-                return Ok(Err(format!("{message}{}", task.more_bits(dual.distance))));
+                return Ok(Err(indefinite_on_equations(at)));
             }
         }
     }

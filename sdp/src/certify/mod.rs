@@ -28,9 +28,6 @@ use sunzi::{Context, Error, Matrix, Result};
 /// Most bits of a factorisation, unless the point has more: all kernels reach them.
 const MOST_WORK_BITS: u32 = 4800;
 
-/// A point counts as on the equations where it is nearer than this part of its own size, as an exponent.
-const NEAR: i64 = -8;
-
 /// Bits of all numbers that are made from a point of `bits` bits: a number that is small relative to the point still
 /// has as many digits as the point.
 fn work_bits(bits: u32) -> u32 {
@@ -45,9 +42,9 @@ type Attempt<T> = std::result::Result<T, String>;
 pub struct Certificate {
     /// The proof, of at least one bound or ray; `None` if none was found.
     pub proof: Option<Proof>,
-    /// The reason why there is no lower bound.
+    /// The reason why there is no lower bound: a proof that no dual point is feasible, or why the attempt failed.
     pub without_lower: Option<String>,
-    /// The reason why there is no upper bound.
+    /// The reason why there is no upper bound: a proof that no primal point is feasible, or why the attempt failed.
     pub without_upper: Option<String>,
 }
 
@@ -80,20 +77,6 @@ impl BoundTask<'_> {
         let exponents = (0..column.rows()).filter_map(|row| column.float(row, 0).get_exp());
         let least = exponents.min().unwrap_or(0);
         floats::bits_within(i64::from(self.bits) + 64 + i64::from((-least).clamp(0, 3 * self.bits as i32)))
-    }
-
-    /// The advice where a point at this distance from its equations, as an exponent, is not positive definite.
-    fn more_bits(&self, distance: i64) -> String {
-        if distance <= NEAR {
-            return String::new();
-        }
-        let bits = i64::from(self.bits);
-        let wanted = (bits + distance - NEAR + 32).div_euclid(32) * 32;
-        let smaller = distance - NEAR;
-        format!(
-            ": its distance from the equations is 2^{distance} times the distance that it allows; if there is an \
-             interior, error thresholds smaller by 2^{smaller}, or {wanted} bits in place of {bits}, would suffice"
-        )
     }
 
     /// Digits behind the point that are kept of a bound.
@@ -159,6 +142,15 @@ pub fn certify(ctx: &Context, program: &Program, problem: &Problem, point: &Poin
     Ok(found)
 }
 
+/// The reason why there is no bound from the points of a side. A ray is the answer where it is proven; where it is not,
+/// that is stated too, as it does not follow that the side has feasible points.
+fn without(why: &str, is_empty: bool, side: &str) -> String {
+    match is_empty {
+        true => format!("no {side} point is feasible"),
+        false => format!("{why}; it is not proven either that no {side} point is feasible"),
+    }
+}
+
 /// As [`certify`], for a program with groups.
 fn certify_at(ctx: &Context, program: &Program, problem: &Problem, point: &Point) -> Result<Certificate> {
     let shapes = program.groups.iter().flat_map(|group| group.shapes());
@@ -191,7 +183,8 @@ fn certify_at(ctx: &Context, program: &Program, problem: &Problem, point: &Point
         let ray = Proof { no_dual: ray.ok(), ..empty.clone() };
         proof.no_dual = ray.no_dual.clone().filter(|_| holds(&ray).is_ok());
     }
-    let (without_lower, without_upper) = (lower.as_ref().err().cloned(), upper.as_ref().err().cloned());
+    let without_lower = lower.as_ref().err().map(|why| without(why, proof.no_dual.is_some(), "dual"));
+    let without_upper = upper.as_ref().err().map(|why| without(why, proof.no_primal.is_some(), "primal"));
     proof.lower = lower.ok().and_then(|proof| proof.lower);
     proof.upper = upper.ok().and_then(|proof| proof.upper);
     let proof = (!proof.is_empty()).then_some(proof);

@@ -206,8 +206,12 @@ impl Change {
 pub fn changes(ctx: &Context, problem: &Problem) -> Result<std::result::Result<Vec<Change>, String>> {
     let mut found = Vec::new();
     for group in &problem.groups {
-        let Constraints::Sampled(sampled) = &group.constraints else { return Ok(Err("it has no polynomials".into())) };
-        let Some(origin) = sampled.origin() else { return Ok(Err("its sample points are not known".into())) };
+        let Constraints::Sampled(sampled) = &group.constraints else {
+            return Ok(Err("the program that was solved has a block without polynomials".into()));
+        };
+        let Some(origin) = sampled.origin() else {
+            return Ok(Err("the sample points of the program that was solved are not known".into()));
+        };
         if origin.scalings.iter().any(|scaling| scaling.is_nan() || *scaling <= 0) {
             return Ok(Err("a scaling of a sample point is not positive".into()));
         }

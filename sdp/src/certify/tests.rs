@@ -228,7 +228,8 @@ fn without_an_interior_there_is_no_certificate() -> Result<()> {
     let (_, certificate) = sdpa("1\n1\n2\n0\n1 1 1 1 1\n", 160)?;
     assert!(certificate.proof.is_none());
     assert!(certificate.without_lower.unwrap().contains("Y is not positive definite"));
-    assert!(certificate.without_upper.unwrap().contains("X is not positive definite"));
+    let why = certificate.without_upper.unwrap();
+    assert!(why.contains("block 1 of X = A(x) - C is not positive definite; it is not proven either"), "{why}");
     // The second equation has Y = 0 in a corner, and no Y is definite; x has room.
     let (program, certificate) = sdpa("2\n1\n2\n1 0\n0 1 1 1 1\n1 1 1 1 1\n2 1 2 2 1\n", 160)?;
     let proof = certificate.proof.unwrap();
@@ -249,10 +250,12 @@ fn rays_prove_that_nothing_is_feasible() -> Result<()> {
     let proof = certificate.proof.unwrap();
     verify(&program, &proof, 1)?;
     assert!(proof.no_primal.is_some() && proof.no_dual.is_none() && proof.upper.is_none());
+    assert_eq!(certificate.without_upper.as_deref(), Some("no primal point is feasible"));
     let (program, certificate) = sdpa("1\n1\n2\n-1\n1 1 1 1 1\n1 1 2 2 1\n0 1 1 2 1\n", 160)?;
     let proof = certificate.proof.unwrap();
     verify(&program, &proof, 1)?;
     assert!(proof.no_dual.is_some() && proof.no_primal.is_none() && proof.lower.is_none());
+    assert_eq!(certificate.without_lower.as_deref(), Some("no dual point is feasible"));
     // A feasible program has none, and a ray must lead somewhere.
     let mut ray = Proof::new(&program.digest);
     ray.no_dual = proof.no_dual.map(|ray| UpperProof { claim: Rational::new(), ..ray });

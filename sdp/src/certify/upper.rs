@@ -63,20 +63,16 @@ impl<'a> PrimalEquations<'a> {
         for (number, slacks) in slacks.iter().enumerate() {
             match FactoredMetric::from_primal(self.k, slacks)? {
                 Ok(seen) => all.push(seen),
-                Err(at) => {
-                    let message = format!("block {} of X is not positive definite", at + 1);
-                    return Ok(Err(self.task.named(number, &message)));
-                }
+                Err(at) => return Ok(Err(self.task.named(number, &indefinite(at)))),
             }
         }
         let linked = Linked::new(self.task.workers, self.k.bits, &self.groups, all)?;
         Ok(linked.map_err(|(number, message)| self.task.named(number, &message)))
     }
 
-    /// Moves x onto the equations by changes in the metric of X, made anew where they are larger than X has room for;
-    /// and returns how far it was: the exponent of the first change as seen from X.
-    fn project(&self, x: &mut [Matrix]) -> Result<Attempt<i64>> {
-        let (k, mut first) = (self.k, None);
+    /// Moves x onto the equations by changes in the metric of X, made anew where they are larger than X has room for.
+    fn project(&self, x: &mut [Matrix]) -> Result<Attempt<()>> {
+        let k = self.k;
         for _ in 0..METRICS {
             let linked = match self.linked(&self.slacks(x)?)? {
                 Ok(linked) => linked,
@@ -86,9 +82,8 @@ impl<'a> PrimalEquations<'a> {
             for _ in 0..CORRECTIONS {
                 let (changes, square) = linked.primal(k, &self.rest(x)?)?;
                 let size = size_of(&square);
-                let distance = *first.get_or_insert(size);
                 if size >= before.saturating_sub(1) {
-                    return Ok(Ok(distance));
+                    return Ok(Ok(()));
                 }
                 before = size;
                 let part = part_of(size);
@@ -103,11 +98,11 @@ impl<'a> PrimalEquations<'a> {
                 break;
             }
         }
-        Ok(Ok(first.unwrap_or(i64::MIN)))
+        Ok(Ok(()))
     }
 
     /// Proofs that each block is positive definite, group by group.
-    fn shown(&self, slacks: &[Vec<Block>], distance: i64) -> Result<Attempt<Vec<Vec<Witness>>>> {
+    fn shown(&self, slacks: &[Vec<Block>]) -> Result<Attempt<Vec<Vec<Witness>>>> {
         let mut found = Vec::with_capacity(slacks.len());
         for (number, slacks) in slacks.iter().enumerate() {
             let mut witnesses = Vec::with_capacity(slacks.len());
@@ -120,11 +115,9 @@ impl<'a> PrimalEquations<'a> {
                         least.filter(|least| *least > 0).map(witness)
                     }
                 };
-                let more = self.task.more_bits(distance);
-                let refusal = || format!("block {} of X is not positive definite{more}", cone + 1);
                 match witness {
                     Some(witness) => witnesses.push(witness),
-                    None => return Ok(Err(self.task.named(number, &refusal()))),
+                    None => return Ok(Err(self.task.named(number, &indefinite(cone)))),
                 }
             }
             found.push(witnesses);
@@ -145,13 +138,18 @@ impl<'a> PrimalEquations<'a> {
     }
 }
 
+/// The message for block `at`, from 0.
+fn indefinite(at: usize) -> String {
+    format!("block {} of X = A(x) - C is not positive definite", at + 1)
+}
+
 /// `D B^T B D` for the D that a proof states, rounded: the matrix of the proof.
 fn free_proof(side: &PrimalEquations<'_>) -> Result<Attempt<GramProof>> {
     independent(side.k, &gram(side.k, side.groups.iter().map(|group| &group.free))?)
 }
 
 /// A proof that there is a feasible point near x, which is nearly on the equations.
-fn stated(side: &PrimalEquations<'_>, x: &[Matrix], distance: i64) -> Result<Attempt<UpperProof>> {
+fn stated(side: &PrimalEquations<'_>, x: &[Matrix]) -> Result<Attempt<UpperProof>> {
     let (task, k) = (side.task, side.k);
     let gram = match task.program.free_variables() {
         0 => None,
@@ -160,7 +158,7 @@ fn stated(side: &PrimalEquations<'_>, x: &[Matrix], distance: i64) -> Result<Att
             Err(message) => return Ok(Err(message)),
         },
     };
-    let blocks = match side.shown(&side.slacks(x)?, distance)? {
+    let blocks = match side.shown(&side.slacks(x)?)? {
         Ok(blocks) => blocks,
         Err(message) => return Ok(Err(message)),
     };
@@ -172,7 +170,7 @@ fn stated(side: &PrimalEquations<'_>, x: &[Matrix], distance: i64) -> Result<Att
     let bits = bits_within(wanted.max(i64::from(task.bits) + 64));
     let x = x.iter().map(|x| fixed_column(x, bits)).collect::<Vec<_>>();
     let rounded = x.iter().map(|x| rounded_column(x, k.bits)).collect::<Result<Vec<_>>>()?;
-    let blocks = match side.shown(&side.slacks(&rounded)?, distance)? {
+    let blocks = match side.shown(&side.slacks(&rounded)?)? {
         Ok(blocks) => blocks,
         Err(message) => return Ok(Err(message)),
     };
@@ -182,7 +180,10 @@ fn stated(side: &PrimalEquations<'_>, x: &[Matrix], distance: i64) -> Result<Att
     };
     let (met, room) = (exponent(&square).div_euclid(2) + 1, side.room(&blocks));
     if met > room {
-        return Ok(Err(format!("the equations require a correction of 2^{met}, but X allows at most 2^{room}")));
+        return Ok(Err(format!(
+            "to meet the primal equations exactly x may have to change by 2^{met}, but X stays positive definite only \
+             within 2^{room}"
+        )));
     }
     let costs = Float::with_val(64, task.program.costs_square());
     let lost = to_rational(&((square * costs).sqrt() * 2u32));
@@ -196,12 +197,10 @@ fn stated(side: &PrimalEquations<'_>, x: &[Matrix], distance: i64) -> Result<Att
 /// The errors of the library.
 pub fn prove(task: &BoundTask<'_>) -> Result<Attempt<UpperProof>> {
     let (side, mut x) = (PrimalEquations::new(task)?, task.point.x.clone());
-    let mut distance = i64::MIN;
-    if task.program.free_variables() > 0 {
-        match side.project(&mut x)? {
-            Ok(found) => distance = found,
-            Err(message) => return Ok(Err(message)),
-        }
+    if task.program.free_variables() > 0
+        && let Err(message) = side.project(&mut x)?
+    {
+        return Ok(Err(message));
     }
-    stated(&side, &x, distance)
+    stated(&side, &x)
 }

@@ -5,6 +5,7 @@ use super::{Behind, HEADER, LEAST_BITS, OF_OUTSET, OF_REACHED, VERSION};
 use crate::iterate::{Best, Course, Fingerprint, Merit, Outset, Point, Quality, Seen, State};
 use crate::numbers::{Dimensions, rounded};
 use rug::Float;
+use std::fmt::Display;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +24,14 @@ const FORMER: (u32, usize) = (3, HEADER - OF_REACHED);
 
 /// A number of iterations that no run reaches; sums with counts below it stay far from where they would overflow.
 const MOST_ITERATIONS: u64 = 1 << 53;
+
+/// How a run begins without a checkpoint that is refused: the option of the program, and that of Python.
+const OTHERS: &str = "to start afresh, remove the file, or choose another directory for checkpoints (option -c, in \
+                      Python checkpoint=) or none (-c '')";
+
+/// How a run begins at its point.
+const POINT: &str = "to start from its point, name its directory as that of the initial checkpoint (option -i, in \
+                     Python initial_checkpoint=)";
 
 /// Numbers that are read at a time.
 const PIECE_NUMBERS: usize = 256;
@@ -82,7 +91,16 @@ impl<'a> Column<'a> {
     fn float(&mut self, bits: u32) -> Result<Float> {
         let number = Float::with_val(bits, self.head.float(self.at, 0));
         self.at += 1;
-        if number.is_finite() { Ok(number) } else { self.refused(format!("number {} is not finite", self.at)) }
+        if number.is_finite() { Ok(number) } else { self.wrong(&number, "a finite number") }
+    }
+
+    /// The refusal of the number that was read last.
+    fn wrong<T>(&self, found: impl Display, wanted: &str) -> Result<T> {
+        self.refused(format!(
+            "number {} of the checkpoint, counted from 1, is {found}, but must be {wanted}: the file was not written \
+             by this program; {OTHERS}",
+            self.at
+        ))
     }
 
     /// The next number, of things that are counted.
@@ -90,7 +108,7 @@ impl<'a> Column<'a> {
         let number = self.float(self.head.precision_bits())?;
         let is_count = number.is_integer() && number >= 0 && number <= u64::MAX;
         let count = if is_count { number.to_integer().and_then(|count| count.to_u64()) } else { None };
-        count.map_or_else(|| self.refused(format!("number {} is not a count", self.at)), Ok)
+        count.map_or_else(|| self.wrong(format_args!("{number:.6e}"), "a whole number from 0 to 2^64 - 1"), Ok)
     }
 
     /// The next number, a count of iterations, at most `most`.
@@ -99,7 +117,7 @@ impl<'a> Column<'a> {
         if count <= most {
             return Ok(count);
         }
-        self.refused(format!("number {} counts {count} iterations, but at most {most} are possible", self.at))
+        self.wrong(count, &format!("a count of iterations of at most {most}"))
     }
 
     /// The precision of the state, whose numbers have no more bits than that in this column.
@@ -107,7 +125,7 @@ impl<'a> Column<'a> {
         let (count, bits) = (self.count()?, self.head.precision_bits());
         match u32::try_from(count) {
             Ok(found) if found > 0 && found.max(LEAST_BITS) == bits => Ok(found),
-            _ => self.refused(format!("the state has {count} bits, but its numbers have {bits}")),
+            _ => self.wrong(count, &format!("the precision of the numbers of the file, {bits} bits")),
         }
     }
 
@@ -116,7 +134,7 @@ impl<'a> Column<'a> {
         match self.count()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => self.refused(format!("number {} is neither 0 nor 1", self.at)),
+            other => self.wrong(other, "0 or 1"),
         }
     }
 
@@ -165,7 +183,7 @@ impl<'a> Column<'a> {
             0 => Ok(Behind::End),
             1 => Ok(Behind::Course),
             2 => Ok(Behind::Nothing),
-            _ => self.refused(format!("number {} is neither 0 nor 1 nor 2", self.at)),
+            other => self.wrong(other, "0, 1 or 2"),
         }
     }
 
@@ -205,13 +223,12 @@ impl<'a> Column<'a> {
 /// # Errors
 /// The errors of [`super::load_checkpoint`].
 pub fn load(path: &Path, parts: &PointParts<'_>, program: &Fingerprint, initial: bool) -> Result<(State, u64)> {
-    const OTHERS: &str = "remove it, or choose another directory for checkpoints (-c DIR, checkpoint) or none (-c '')";
-    const POINT: &str = "to start from its point, give its directory as the initial checkpoint (-i DIR, \
-                         initial_checkpoint); to start anew,";
     let (mut column, mark) = Column::open(path)?;
     let (rows, bits) = (column.file.rows(), parts.sizes.bits);
     let Some(head) = column.head_length() else {
-        return column.refused("this is not a checkpoint of a semidefinite program");
+        return column.refused(format!(
+            "this is not a checkpoint of a semidefinite program, or one of a later version of this program; {OTHERS}"
+        ));
     };
     let is_older = head == OLDER.1;
     column.at = 1;
@@ -228,18 +245,18 @@ pub fn load(path: &Path, parts: &PointParts<'_>, program: &Fingerprint, initial:
     let wanted = head + parts.length() * if has_best { 2 } else { 1 };
     if rows != wanted {
         return column.refused(format!(
-            "the checkpoint belongs to another program: it has {rows} numbers instead of {wanted}, so that -i DIR \
-             cannot use its point either: {OTHERS}"
+            "the checkpoint belongs to another program with other blocks: it has {rows} numbers, but the checkpoint of \
+             this program would have {wanted}; {OTHERS}"
         ));
     }
     let is_known = fingerprint.is_some_and(|known| known.is_like(program));
     if !is_known && !initial {
         return column.refused(match is_older {
             true => {
-                format!("the checkpoint has an earlier version, which does not record its program: {POINT} {OTHERS}")
+                format!("the checkpoint has an earlier version, which does not record its program; {POINT}; {OTHERS}")
             }
             false => {
-                format!("the checkpoint belongs to another program with blocks of the same sizes: {POINT} {OTHERS}")
+                format!("the checkpoint belongs to another program with blocks of the same sizes; {POINT}; {OTHERS}")
             }
         });
     }

@@ -178,7 +178,7 @@ impl Checkpoints {
         let find = |folder| match solver.share().all == self.sizes.cones {
             true => self.find(folder, &PointParts::of_rank(&self.sizes, solver), initial),
             false => Err(Error::InvalidArgument(
-                "the blocks of the checkpoints' program differ from those of the solver's".into(),
+                "the checkpoints are those of a program whose blocks differ from those of the solver's program".into(),
             )),
         };
         let (found, mark) = solver.agreed(folder.map_or(Ok(None), find))?.unzip();
@@ -198,10 +198,10 @@ impl Checkpoints {
         match has_foreign_checkpoint(folder) {
             // A new start would pass over it without a word, and put a checkpoint next to it.
             true => Err(Error::InvalidArgument(format!(
-                "{}: the directory has a binary checkpoint of SDPB, which cannot be read; SDPB's text files, written \
-                 with --writeSolution=x,y,X,Y, can be read from the directory of an initial checkpoint (-i DIR, \
-                 initial_checkpoint); to start anew, choose another directory for checkpoints (-c DIR, checkpoint) or \
-                 none (-c '')",
+                "{}: the directory has a binary checkpoint of SDPB, which cannot be read; to start from it, let SDPB \
+                 write text files with --writeSolution=x,y,X,Y, and name their directory as that of the initial \
+                 checkpoint (option -i, in Python initial_checkpoint=); to start afresh, choose another directory for \
+                 checkpoints (option -c, in Python checkpoint=) or none (-c '')",
                 folder.display()
             ))),
             false => Ok(None),

@@ -45,7 +45,10 @@ fn text_matrix(path: PathBuf, shape: Dimensions, bits: u32, hash: &mut Xxh3) -> 
     let sizes = first.split_whitespace().map(str::parse).collect::<std::result::Result<Vec<usize>, _>>();
     if sizes.as_deref() != Ok(&[shape.rows, shape.cols]) {
         let Dimensions { rows, cols } = shape;
-        return Err(refused(format!("line 1 is '{}' instead of '{rows} {cols}'", first.trim())));
+        return Err(refused(format!(
+            "line 1 is '{}', but must have the sizes '{rows} {cols}' of this program",
+            first.trim()
+        )));
     }
     let mut parser = io::NumberParser::new(bits);
     let mut numbers = Vec::with_capacity(shape.count());
@@ -54,7 +57,11 @@ fn text_matrix(path: PathBuf, shape: Dimensions, bits: u32, hash: &mut Xxh3) -> 
         numbers.push(number.value);
     }
     if numbers.len() != shape.count() {
-        return Err(refused(format!("it has {} numbers instead of {}", numbers.len(), shape.count())));
+        return Err(refused(format!(
+            "the file has {} numbers below line 1 instead of {}",
+            numbers.len(),
+            shape.count()
+        )));
     }
     Matrix::from_fn(shape.rows, shape.cols, bits, |row, col| numbers[row * shape.cols + col].clone())
 }

@@ -3,8 +3,8 @@
 //! The equation for the direction has eigenvalues from the complementarity to its inverse, so its condition grows with
 //! the inverse square of the gap: a gap that is `2^-k` times one that was reached at some precision takes `2 k` bits
 //! more. Errors of the equations are those of solves, in proportion to `2^-bits`: one that is `2^k` above its threshold
-//! takes `k` bits more. If a side has no interior the condition grows faster than that, and no number of bits is
-//! sufficient: the advice is not a guarantee.
+//! takes `k` bits more. If a side has no interior the condition grows faster than that, and no number of bits need be
+//! sufficient: the advice is not a guarantee, and states what follows if it was followed in vain.
 
 use crate::iterate::quality::Quality;
 use crate::iterate::ramp;
@@ -43,8 +43,9 @@ impl Advice {
         let found = advised_bits(options, bits, gap, [primal, dual]);
         let sentence = match found {
             Some(found) => format!(
-                "{found} bits should suffice if both sides have an interior: {bits} bits reached a gap of {gap:.2e} \
-                 and errors of {primal:.2e} and {dual:.2e}"
+                "{found} bits should suffice if both sides have an interior, as {bits} bits reached a gap of {gap:.2e} \
+                 and errors of {primal:.2e} and {dual:.2e}; if {found} bits end like this too, a side has probably no \
+                 interior, and more bits gain little"
             ),
             None => "no precision reaches these thresholds".into(),
         };

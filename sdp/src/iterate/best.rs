@@ -13,8 +13,8 @@ use sunzi::Result;
 /// Bits of the numbers by which points are compared.
 const SIZE_BITS: u32 = 64;
 
-/// Iterations for which a run goes on with points that are no longer feasible.
-const PATIENCE: u64 = 15;
+/// Iterations for which a run continues with points that are no longer feasible.
+pub const PATIENCE: u64 = 15;
 
 /// Iterations in a row that rounding makes worse, after which a run ends.
 const WORSE: u64 = 5;

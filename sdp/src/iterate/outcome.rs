@@ -221,7 +221,9 @@ impl Solution {
         let off = Float::with_val(64, primal - dual).abs();
         let digits = (Float::with_val(64, &size / 2u32) / off).log10().to_f64().floor();
         let shown = if digits < 1.0 { "no digit".into() } else { format!("about {digits} digits") };
-        let words = format!("below 1 the gap is absolute, not relative: the objectives agree to {shown}");
+        let words = format!(
+            "the gap is relative to the objectives only where they exceed 1; these are smaller, and agree to {shown}"
+        );
         digits.is_finite().then_some(words)
     }
 

@@ -25,6 +25,9 @@ const SPARE_BITS: i64 = 24;
 /// Where the magnitudes of a feasible point have a sum above 2 to this power, it counts as none.
 const ENOUGH_BITS: i64 = 256;
 
+/// A threshold of infeasibility with which a run looks for rays: SDPA's.
+const USUAL_THRESHOLD: &str = "1e-20";
+
 /// The ray that a point shows which has moved far along it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ray {
@@ -135,12 +138,24 @@ impl Ray {
 
     /// The conclusion from it, in words, as far as numbers of `bits` bits allow.
     pub fn sentence(&self, bits: u32) -> String {
-        let names = if self.end == Termination::PrimalInfeasible { "x" } else { "Y and y" };
+        let names = if self.end == Termination::PrimalInfeasible { "points x" } else { "Y and y" };
         let least = self.bits;
         format!(
-            "a ray shows that the magnitudes of any feasible {names} sum to more than 2^{least}, as far as {bits} \
-             bits resolve"
+            "a ray shows that there are no feasible {names}, or only some whose magnitudes sum to more than 2^{least}, \
+             as far as {bits} bits resolve"
         )
+    }
+}
+
+/// The changes with which another run can end with a verdict, after one of `bits` bits with this threshold has ended
+/// with a ray to half of its bits: such a ray of twice [`ENOUGH_BITS`] is one. Empty where none are known.
+pub fn way_to_verdict(bits: u32, threshold: &Float) -> String {
+    let least = 2 * ENOUGH_BITS as u32;
+    let option = (*threshold == 0).then(|| format!("infeasibilityThreshold {USUAL_THRESHOLD}"));
+    let enough = (bits < least).then(|| format!("{least} bits"));
+    match Vec::from_iter(option.into_iter().chain(enough)) {
+        changes if changes.is_empty() => String::new(),
+        changes => format!("; a run with {} can decide whether it is", changes.join(" and ")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::iterate::Control;
 use crate::iterate::advice::Advice;
-use crate::iterate::best::{Course, Past, Scales};
+use crate::iterate::best::{Course, PATIENCE, Past, Scales};
 use crate::iterate::centre::off_centre;
 use crate::iterate::condition::{Conditions, conditions};
 use crate::iterate::direction::Directions;
@@ -12,7 +12,7 @@ use crate::iterate::outcome::{Iteration, PhaseSeconds, Solution, State, Terminat
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::quality::Quality;
 use crate::iterate::ramp::{self, Moved};
-use crate::iterate::ray::Ray;
+use crate::iterate::ray::{Ray, way_to_verdict};
 use crate::iterate::residuals::{Evaluation, Residuals};
 use crate::iterate::side::{Side, Sides};
 use crate::iterate::site::Site;
@@ -218,7 +218,7 @@ impl Stage<'_> {
         let name = if side == Side::Primal { "X" } else { "Y" };
         Error::InvalidArgument(format!(
             "block {number} of group {group} of {name} is not positive definite at the {name_of_point} point (counted \
-             from 0)"
+             from 0): the matrices of a checkpoint must be, and initial matrix scales must be above 0"
         ))
     }
 
@@ -237,7 +237,7 @@ impl Stage<'_> {
             return Ok(Some(why));
         }
         let Some(remark) = self.too_few_bits(at.quality, course.past(at.state.iterations)) else { return Ok(None) };
-        self.with_ray((Termination::PrecisionTooLow, remark), at).map(Some)
+        self.with_ray((Termination::PrecisionTooLow, Some(remark)), at).map(Some)
     }
 
     /// SDPB's tests, in its order.
@@ -291,7 +291,8 @@ impl Stage<'_> {
             _ => is_feasible.dual,
         };
         let Some(ray) = rays.into_iter().flatten().find(|ray| !is_feasible(ray)) else { return Ok(why) };
-        let sentence = format!("the program may be {}: {}", ray.end, ray.sentence(self.site.bits));
+        let way = way_to_verdict(self.site.bits, &self.options.infeasibility_threshold);
+        let sentence = format!("the program may be {}: {}{way}", ray.end, ray.sentence(self.site.bits));
         Ok((why.0, Some(Vec::from_iter(why.1.into_iter().chain([sentence])).join("; "))))
     }
 
@@ -351,6 +352,15 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> Result<R>) -> Result<R> {
     result
 }
 
+/// A remark on a complementarity above its limit.
+fn too_complementary(mu: &Float, options: &SolverOptions) -> String {
+    let limit = &options.max_complementarity;
+    format!(
+        "Tr(X Y) divided by the number of rows is {mu:.2e}, above the limit {limit:.2e}; large data or first points \
+         may need a higher one"
+    )
+}
+
 /// Why a step could not be taken.
 type NoStep = (Termination, Option<String>);
 
@@ -367,11 +377,7 @@ impl Stage<'_> {
         let [sum] = self.site.complementarity([Sides { primal: point, dual: point }])?;
         let mu = Float::with_val(k.bits, &sum / site.share.total_rows as u32);
         if mu > options.max_complementarity {
-            let remark = format!(
-                "{mu:.2e} above {:.2e}; larger data or first points need a higher limit",
-                options.max_complementarity
-            );
-            return Ok(Err((Termination::MaxComplementarityExceeded, Some(remark))));
+            return Ok(Err((Termination::MaxComplementarityExceeded, Some(too_complementary(&mu, options)))));
         }
         let place = SystemPoint { site: site.at(IterationStep::System), point, factors };
         let system = match timed(&mut phases.schur, || System::new(&place))? {
@@ -470,15 +476,16 @@ impl Stage<'_> {
         format!("{name} is not positive definite at {bits} bits")
     }
 
-    /// Whether a run is over because more iterations would bring no improvement, or points have become worse; with a
-    /// remark if there is one.
-    fn too_few_bits(&self, quality: &Quality, past: Option<Past>) -> Option<Option<String>> {
+    /// The reason why a run is over because more iterations would bring no improvement, or points have become worse.
+    fn too_few_bits(&self, quality: &Quality, past: Option<Past>) -> Option<String> {
         let bits = self.site.bits;
         if self.is_feasible(quality).both() && ramp::hides(bits, self.options, &quality.gap) {
-            return Some(Some(format!("gaps below {:.2e} are not resolved at {bits} bits", ramp::least_gap(bits))));
+            return Some(format!("gaps below {:.2e} are not resolved at {bits} bits", ramp::least_gap(bits)));
         }
-        let outweighed = || format!("rounding errors at {bits} bits exceed the gap");
-        past.map(|past| (past == Past::Rounding).then(outweighed))
+        past.map(|past| match past {
+            Past::Rounding => format!("rounding errors at {bits} bits exceed the gap"),
+            Past::Infeasible => format!("after feasible points {PATIENCE} in a row are infeasible at {bits} bits"),
+        })
     }
 
     /// The centring parameter of the corrector, from the complementarity that the predictor would leave, which is `a`,

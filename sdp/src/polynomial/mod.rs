@@ -199,7 +199,9 @@ impl PolynomialProgram {
 /// The error with the matrix in front.
 fn of_matrix(number: usize, error: Error) -> Error {
     match error {
-        Error::InvalidArgument(text) => Error::InvalidArgument(format!("polynomial matrix {number}: {text}")),
+        Error::InvalidArgument(text) => {
+            Error::InvalidArgument(format!("polynomial matrix {number}, counted from 0: {text}"))
+        }
         other => other,
     }
 }

@@ -75,7 +75,7 @@ impl Sampled {
         let present = (0..2).filter(|&parity| bases[parity].rows() > 0);
         let parities = present.collect::<Vec<_>>();
         if parities.is_empty() {
-            return Err(Error::InvalidArgument("both bases are empty".into()));
+            return Err(Error::InvalidArgument("both bilinear bases are empty".into()));
         }
         let bases = bases.into_iter().filter(|basis| basis.rows() > 0).collect();
         Ok(Sampled { dim, points, bases, parities, origin: None })

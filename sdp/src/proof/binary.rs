@@ -58,17 +58,22 @@ struct ByteReader<'a> {
 /// # Errors
 /// A text that names the fault.
 pub fn read(bytes: &[u8], variables: usize, free: usize, room: &Room) -> Refusal<BlockParts> {
-    let Some(rest) = bytes.strip_prefix(TITLE) else { return Err("it is not a binary archive of Boost's".into()) };
+    let Some(rest) = bytes.strip_prefix(TITLE) else { return Err("the file is not a binary archive of Boost".into()) };
     let mut reader =
         ByteReader { rest, room, limbs: 0, wide: 4, is_first_matrix: true, version: None, exponent_first: None };
     if reader.unsigned(2)? < OLDEST || reader.take(8)? != MACHINE {
-        return Err("the archive is older than version 8, or was written on a machine with other sizes".into());
+        let message =
+            "the archive is older than version 8 of Boost's format, or from a machine with other sizes of numbers";
+        return Err(message.into());
     }
     let bits = reader.unsigned(8)?;
     // A number takes two limbs more than its precision has.
     reader.limbs = match bits % LIMB == 0 && (1..=MAXIMUM_WORD as u64 * 4).contains(&bits) {
         true => (bits / LIMB) as usize + 2,
-        false => return Err(format!("its numbers have {bits} bits")),
+        false => {
+            let most = MAXIMUM_WORD * 4;
+            return Err(format!("its numbers have {bits} bits, but must have a multiple of 64, at most {most}"));
+        }
     };
     let free = reader.matrix("B", Some((variables, free)))?;
     reader.class()?;
@@ -81,7 +86,7 @@ pub fn read(bytes: &[u8], variables: usize, free: usize, room: &Room) -> Refusal
     let bases = [reader.matrix("bilinear_bases_even", None)?, reader.matrix("bilinear_bases_odd", None)?];
     match reader.rest {
         [] => Ok(BlockParts { free, costs, bases }),
-        _ => Err("data follow the last basis".into()),
+        _ => Err("data follow the last matrix, bilinear_bases_odd".into()),
     }
 }
 

@@ -84,7 +84,7 @@ pub fn common<'a>(denominators: impl IntoIterator<Item = &'a Integer>) -> Result
         }
         if found.significant_bits() > MAXIMUM_DENOMINATOR_BITS {
             return Err(format!(
-                "the common denominator of some numbers has more than {MAXIMUM_DENOMINATOR_BITS} bits"
+                "the common denominator of some numbers has more bits than the limit of {MAXIMUM_DENOMINATOR_BITS} bits"
             ));
         }
     }

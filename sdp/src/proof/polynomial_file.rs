@@ -46,7 +46,7 @@ fn add_file(
     let whole = std::fs::canonicalize(path);
     let whole = whole.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
     if !seen.insert(whole) {
-        return Err(refused("it is named twice: does a list name itself?".into()));
+        return Err(refused("the file is named twice, or a list names itself".into()));
     }
     if seen.len() > MAXIMUM_FILES {
         return Err(refused(format!("there are more than {MAXIMUM_FILES} files")));

@@ -106,7 +106,7 @@ pub(super) fn number(json: &Json, room: &Room) -> Refusal<Rational> {
         Json::Word(word) if is_whole(word) => room.number(word),
         Json::Word(word) => {
             let shown = shown(word);
-            Err(format!("'{shown}' must be in quotation marks to keep its digits"))
+            Err(format!("'{shown}' must be in quotation marks: without them it is read as a double"))
         }
         _ => Err("a number is expected".into()),
     }

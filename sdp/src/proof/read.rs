@@ -123,8 +123,8 @@ fn number(json: &Json, room: &Room) -> std::result::Result<Rational, String> {
 
 fn count(json: &Json) -> std::result::Result<usize, String> {
     match json {
-        Json::Word(word) => word.parse().map_err(|_| format!("'{word}' is not a count")),
-        _ => Err("a count is expected".into()),
+        Json::Word(word) => word.parse().map_err(|_| format!("'{word}' is not a whole number of at least 0")),
+        _ => Err("a whole number of at least 0 is expected".into()),
     }
 }
 
@@ -241,7 +241,7 @@ impl<'a> SdpaLines<'a> {
             if !text.is_empty() && !text.starts_with(['"', '*']) {
                 let word = text.split(|letter| separates(letter) || letter == '=').find(|word| !word.is_empty());
                 let word = word.unwrap_or(text);
-                return word.parse().map_err(|_| format!("the {name} is '{word}'"));
+                return word.parse().map_err(|_| format!("the {name} is '{word}', but must be a whole number"));
             }
         }
         Err(format!("the file ends before the {name}"))
@@ -257,7 +257,12 @@ impl<'a> SdpaLines<'a> {
                 let size = word.strip_prefix('-').unwrap_or(word);
                 let size = size.strip_prefix('+').unwrap_or(size);
                 let order = size.parse::<usize>().ok().filter(|order| (1..=MAXIMUM_ORDER).contains(order));
-                let order = order.ok_or_else(|| format!("block {} has the order '{word}'", shapes.len() + 1))?;
+                let order = order.ok_or_else(|| {
+                    format!(
+                        "block {} has the order '{word}', but must have 1 to {MAXIMUM_ORDER} rows",
+                        shapes.len() + 1
+                    )
+                })?;
                 shapes.push(ProofShape { order, diagonal: word.starts_with('-') || order == 1 });
             }
         }
@@ -301,7 +306,7 @@ fn entries<'a>(
         let named = |message: String| format!("entry {number}: {message}");
         let index = |word: &str, least: usize, most: usize| match word.parse::<usize>() {
             Ok(value) if (least..=most).contains(&value) => Ok(value),
-            _ => Err(named(format!("'{word}' is not a number of {least} to {most}"))),
+            _ => Err(named(format!("'{word}' is not a whole number from {least} to {most}"))),
         };
         let mut next = || words.next().ok_or_else(|| named("the file ends within it".into()));
         if first.starts_with('*') {
@@ -313,11 +318,11 @@ fn entries<'a>(
         let (left, right) = (index(next()?, 1, order)? - 1, index(next()?, 1, order)? - 1);
         let value = room.number(next()?).map_err(named)?;
         if diagonal && left != right {
-            return Err(named(format!("off the diagonal of block {}, which is diagonal", cone + 1)));
+            return Err(named(format!("it is off the diagonal of block {}, which is diagonal", cone + 1)));
         }
         let place = Place { variable: constraint.checked_sub(1), cone, row: left.max(right), col: left.min(right) };
         if !seen.insert((constraint, cone, place.row, place.col)) {
-            return Err(named("a second entry at the same place".into()));
+            return Err(named("its place has an entry already".into()));
         }
         if value != 0 {
             if let Some(variable) = place.variable {
@@ -371,9 +376,9 @@ mod tests {
     #[test]
     fn bad_files_are_refused_with_their_numbers() {
         let refused = |text: &str| read_text(text).unwrap_err().to_string();
-        assert!(refused("1\n1\n2\n1\n1 1 1 3 1\n").contains("'3' is not a number of 1 to 2"));
+        assert!(refused("1\n1\n2\n1\n1 1 1 3 1\n").contains("'3' is not a whole number from 1 to 2"));
         assert!(refused("1\n1\n-2\n1\n1 1 1 2 1\n").contains("diagonal"));
-        assert!(refused("1\n1\n2\n1\n1 1 1 2 1\n1 1 2 1 1\n").contains("second entry"));
+        assert!(refused("1\n1\n2\n1\n1 1 1 2 1\n1 1 2 1 1\n").contains("its place has an entry already"));
         assert!(refused("1\n1\n2\n1\n1 1 1 2 one\n").contains("'one' is not a number"));
         assert!(refused("2\n1\n2\n1 1\n1 1 1 2 1\n").contains("constraint 2 is 0"));
         assert!(refused("1\n1\n0\n1\n").contains("order '0'"));

@@ -40,8 +40,8 @@ impl Room {
     pub fn take(&self, bytes: u64) -> Result<(), String> {
         let left = self.left.get().checked_sub(bytes).ok_or_else(|| {
             format!(
-                "the announced numbers would take more than {FREE_BYTES} bytes plus {BYTES_PER_BYTE} for each of \
-                 the {} bytes of the files",
+                "the numbers would take more than {FREE_BYTES} bytes plus {BYTES_PER_BYTE} for each of the {} bytes of \
+                 the files, which is the limit for untrusted files",
                 self.files.get()
             )
         })?;
@@ -57,8 +57,8 @@ impl Room {
     pub fn take_steps(&self, count: u64) -> Result<(), String> {
         let left = self.steps.get().checked_sub(count).ok_or_else(|| {
             format!(
-                "the check would take more than {FREE_STEPS} products of numbers plus {STEPS_PER_BYTE} for each of \
-                 the {} bytes of the files",
+                "the check would take more than {FREE_STEPS} products of numbers plus {STEPS_PER_BYTE} for each of the \
+                 {} bytes of the files, which is the limit for untrusted files",
                 self.files.get()
             )
         })?;

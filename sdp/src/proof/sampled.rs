@@ -66,7 +66,7 @@ impl ProofSampled {
             values.extend((0..points).flat_map(|point| basis.iter().skip(point).step_by(points).cloned()));
         }
         if places.is_empty() {
-            return Err("both bases are empty".into());
+            return Err("both bilinear bases are empty".into());
         }
         let weights = Scaled { numerators: vec![Integer::from(1); places.len() * points], denominator: 1.into() };
         Ok(ProofSampled { dim, points, values: Scaled::new(&values), bases: places, weights })

@@ -109,7 +109,9 @@ impl ArchiveReader<'_> {
         self.scratch.resize(count, 0);
         match self.inner.read_exact(&mut self.scratch) {
             Ok(()) => Ok(&self.scratch),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => self.refused("the file ends within its numbers"),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                self.refused("the file ends within its numbers: it is incomplete")
+            }
             Err(source) => Err(Error::Io { path: self.path.to_path_buf(), action: "read", source }),
         }
     }
@@ -123,22 +125,24 @@ impl ArchiveReader<'_> {
     fn head(&mut self) -> Result<()> {
         let length = self.unsigned(8)?;
         if length != SIGNATURE.len() as u64 || self.take(SIGNATURE.len())? != SIGNATURE {
-            return self.refused("the file does not begin like a binary archive of Boost's");
+            return self.refused("the file does not begin as a binary archive of the Boost library, which SDPB uses");
         }
         let version = self.unsigned(2)?;
         if version < 8 {
-            return self.refused(format!("the archive has version {version}, but versions below 8 cannot be read"));
+            return self.refused(format!(
+                "the archive has version {version} of Boost's format, but versions below 8 cannot be read"
+            ));
         }
         if self.take(4)? != [4, 8, 4, 8] || self.unsigned(4)? != 1 {
-            return self.refused("the archive was written on a machine with other sizes or another order of bytes");
+            return self.refused("the archive was written on a machine with other sizes of integers or order of bytes");
         }
         let found = self.unsigned(8)?;
         let wanted = stored_bits(self.bits);
         if found != wanted {
             let asked = self.bits;
             return self.refused(format!(
-                "the block has {found} bits, but a precision of {asked} requires {wanted}: choose {found}, or write \
-                 the block again"
+                "the numbers of the block have {found} bits, but a precision of {asked} requires {wanted}, in whole \
+                 words of 64 bits: choose {found}, or let pmp2sdp write the blocks with --precision={asked}"
             ));
         }
         self.limbs = (found / LIMB_BITS) as usize + 2;
@@ -160,7 +164,7 @@ impl ArchiveReader<'_> {
         let mut beyond = [0];
         match self.inner.read(&mut beyond) {
             Ok(0) => Ok(BlockData { free, costs, bases }),
-            Ok(_) => self.refused("data follow the last basis"),
+            Ok(_) => self.refused("data follow the last matrix, bilinear_bases_odd"),
             Err(source) => Err(Error::Io { path: self.path.to_path_buf(), action: "read", source }),
         }
     }
@@ -170,7 +174,7 @@ impl ArchiveReader<'_> {
     fn class(&mut self, name: &str) -> Result<u32> {
         match self.unsigned(1)? {
             0 => Ok(self.unsigned(4)? as u32),
-            _ => self.refused(format!("the archive is not one of SDPB's: '{name}' should begin here")),
+            _ => self.refused(format!("the archive is not a block of SDPB: '{name}' should begin at this place")),
         }
     }
 
@@ -237,7 +241,7 @@ impl ArchiveReader<'_> {
             match self.unsigned(1)? {
                 0 => {}
                 1 => return Ok(Float::new(self.bits)),
-                _ => return self.refused("a number does not begin as SDPB writes it"),
+                _ => return self.refused("a number does not begin as SDPB writes it: the file is damaged"),
             }
         }
         let limbs = self.limbs;
@@ -256,7 +260,9 @@ impl ArchiveReader<'_> {
         };
         let order = self.exponent_first.or_else(|| [false, true].into_iter().find(|&order| is_sound(order)));
         let Some(order) = order.filter(|&order| is_sound(order)) else {
-            return self.refused("a number has more limbs than its precision, or an exponent out of range");
+            let message =
+                "a number has more limbs than its precision, or an exponent out of range: the file is damaged";
+            return self.refused(message);
         };
         let (size, exponent) = parts(order);
         let count = size.unsigned_abs() as usize;
@@ -265,7 +271,7 @@ impl ArchiveReader<'_> {
         }
         let words = (0..count).map(|at| field(12 + 8 * at, 8)).collect::<Vec<_>>();
         if words.last() == Some(&0) {
-            return self.refused("a number begins with a limb of 0");
+            return self.refused("a number begins with a word of 0: the file is damaged");
         }
         let integer = Integer::from_digits(&words, Order::Lsf);
         let shift = (exponent - count as i64) * LIMB_BITS as i64;

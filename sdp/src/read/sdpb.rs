@@ -41,7 +41,10 @@ pub fn read(store: &Store, precision_bits: u32) -> Result<Problem> {
     let beyond = format!("block_info_{count}.json");
     if store.has(&beyond) {
         let beyond = store.path(&beyond);
-        return Err(control.error(&format!("'num_blocks' is {count}, but there is a file {}", beyond.display())));
+        return Err(control.error(&format!(
+            "'num_blocks' is {count}, but there is a file {}: correct the number, or remove files of another program",
+            beyond.display()
+        )));
     }
     let name = "normalization.json";
     let normalization = match store.has(name) {
@@ -55,7 +58,9 @@ fn read_group(store: &Store, block: usize, bits: u32, free: usize) -> Result<Gro
     let info = ObjectFile::read(store, &format!("block_info_{block}.json"), SMALL_BYTES)?;
     let (dim, points) = (info.count("dim")?, info.count("num_points")?);
     let Some(variables) = dim.checked_add(1).and_then(|next| dim.checked_mul(next)?.checked_mul(points)) else {
-        return Err(info.error(&format!("a block of dim {dim} at {points} points has too many variables")));
+        return Err(
+            info.error(&format!("a block of dim {dim} at {points} points has more variables than can be counted"))
+        );
     };
     let shapes = Shapes { variables: variables / 2, points, free };
     let [text, binary] = ["json", "bin"].map(|ending| format!("block_data_{block}.{ending}"));
@@ -161,7 +166,7 @@ impl ObjectFile {
         // Behind a byte order mark, as some editors write it.
         match serde_json::from_slice(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text)) {
             Ok(value @ Value::Object(_)) => Ok(ObjectFile { path, value }),
-            Ok(_) => Err(Error::Format { path, message: "an object is expected".into() }),
+            Ok(_) => Err(Error::Format { path, message: "the file must be one object of JSON, {...}".into() }),
             Err(error) => Err(Error::Format { path, message: error.to_string() }),
         }
     }
@@ -177,7 +182,7 @@ impl ObjectFile {
     fn count(&self, key: &str) -> Result<usize> {
         let found = self.get(key)?;
         let count = found.as_u64().and_then(|count| usize::try_from(count).ok());
-        count.ok_or_else(|| self.error(&format!("'{key}' is {found} instead of a number of at least 0")))
+        count.ok_or_else(|| self.error(&format!("'{key}' is {found}, but must be a whole number of at least 0")))
     }
 
     fn is_empty_list(&self, key: &str) -> bool {
@@ -188,7 +193,9 @@ impl ObjectFile {
         let text = match self.get(key)? {
             Value::String(text) => text.clone(),
             Value::Number(number) if number.is_f64() => {
-                return Err(self.error(&format!("'{key}' is {number} without quotation marks, which loses its digits")));
+                return Err(self.error(&format!(
+                    "'{key}' must be in quotation marks: without them a fraction is read as a double, here as {number}"
+                )));
             }
             other => other.to_string(),
         };

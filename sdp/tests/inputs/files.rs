@@ -210,7 +210,7 @@ fn damaged_binary_blocks_and_other_precisions_are_refused() -> Result<()> {
     // Whole limbs count, as with SDPB.
     read(whole, 150)?;
     for bits in [128, 193, 400] {
-        check(read(whole, bits).unwrap_err().to_string(), "has 192 bits");
+        check(read(whole, bits).unwrap_err().to_string(), "the numbers of the block have 192 bits");
     }
     for length in 0..whole.len() {
         let found = refused(&whole[..length]);

@@ -175,10 +175,19 @@ fn at_few_bits_a_ray_is_a_remark() -> Result<()> {
             }
             let remark = ended.remark.unwrap();
             assert!(remark.contains(ray) && ended.advised_bits.is_some(), "{name} at {bits}: {remark}");
+            let way = "a run with infeasibilityThreshold 1e-20 and 512 bits can decide whether it is";
+            assert!(remark.contains(way), "{name} at {bits}: {remark}");
             remarks[at] += 1;
         }
     }
     assert!(remarks.iter().all(|&count| count > 0), "{remarks:?}");
+    // The way that is shown leads there.
+    let decides = |options: &mut SolverOptions| options.infeasibility_threshold = decimal("1e-20");
+    for (name, end) in [("empty.json", Termination::DualInfeasible), ("unbounded.json", Termination::PrimalInfeasible)]
+    {
+        let problem = read_problem(&folder.path().join(name), 512)?;
+        assert_eq!(solve(&problem, 1, decides)?.termination, end, "{name}");
+    }
     // What is feasible and large is no ray, whatever the remark says.
     let large = |size: &str| pmp(&format!("{{\"polynomials\": [[[[\"{size}\", \"0\", \"1\"], [\"-1\"]]]]}}"));
     let eigenvalue = |size: &str| format!("1\n1\n2\n1\n1 1 1 1 1\n1 1 2 2 1\n0 1 1 2 {size}\n0 1 2 2 -{size}\n");

@@ -127,7 +127,8 @@ fn checkpoints_are_in_the_units_of_the_program() -> Result<()> {
     let x = [0, 1].map(|row| whole.point.x[0].float(row, 0));
     // The objective is small in the units that count, and has the digits that are said.
     let said = whole.remark.clone().unwrap();
-    assert!(said.contains("the objectives agree to about 9 digits"), "{said}");
+    assert!(said.contains("only where they exceed 1; these are smaller, and agree to about 9 digits"), "{said}");
+    assert!(said.contains("refer to the program scaled to numbers near 1"), "{said}");
     assert!((x[0].clone() - 1u32).abs() < 1e-8 && (x[1].clone() / decimal("1e20") - 1u32).abs() < 1e-8, "{x:?}");
     let images = [x[0].clone() - 1u32, x[1].clone() * decimal("1e10") - decimal("1e30")];
     for (row, image) in images.iter().enumerate() {
@@ -157,6 +158,40 @@ fn far_feasible_points_are_no_infeasibility() -> Result<()> {
         assert!(!infeasible.contains(&solution.termination), "{k} at {bits} bits: {:?}", solution.remark);
         assert!(!ends || solution.termination == Termination::PrimalDualOptimal, "{k}: {}", solution.termination);
     }
+    Ok(())
+}
+
+/// The least x_n with `x_(i+1) >= x_i^2` and `x_1 >= 2^20`: a program in small numbers with a solution of any size.
+fn squares(count: usize) -> String {
+    let blocks = vec!["2"; count - 1].join(" ") + " 1";
+    let costs = vec!["0"; count - 1].join(" ") + " 1";
+    let mut text = format!("{count}\n{count}\n{blocks}\n{costs}\n");
+    for at in 1..count {
+        text.push_str(&format!("0 {at} 2 2 -1\n{} {at} 1 1 1\n{at} {at} 1 2 1\n", at + 1));
+    }
+    text + &format!("0 {count} 1 1 1048576\n1 {count} 1 1 1\n")
+}
+
+/// What is stated of the size of feasible points holds for the least of them, also where the run takes it for none.
+#[test]
+fn feasible_points_are_as_large_as_stated() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut stated = 0;
+    for (count, bits) in (3..7).flat_map(|count| [64, 100, 128, 200, 300].map(|bits| (count, bits))) {
+        let solution = solve(&program(folder.path(), "a.dat-s", &squares(count), bits)?, 1, |_| ())?;
+        let remark = solution.remark.unwrap_or_default();
+        if let Some((_, power)) = remark.split_once("sum to more than 2^") {
+            let digits = power.split(|letter: char| !letter.is_ascii_digit()).next().unwrap();
+            let power = digits.parse::<u64>().unwrap();
+            assert!(power <= 20 << (count - 1), "{count} at {bits} bits: {remark}");
+            assert!(remark.contains("no feasible points x, or only some"), "{remark}");
+            stated += 1;
+        }
+        // Where points of this size count as none is a matter of the bits, up to 2^256.
+        let is_counted = (20 << (count - 1)) <= i64::from(bits).saturating_sub(24).min(256);
+        assert!(!is_counted || solution.termination != Termination::PrimalInfeasible, "{count} at {bits} bits");
+    }
+    assert!(stated > 8, "{stated}");
     Ok(())
 }
 

@@ -33,7 +33,7 @@ pub const HEADER_WORDS: usize = 1 + (1 << 15);
 /// An event of a mailbox: the arrival of a message, or the end of a transfer.
 #[derive(Debug)]
 pub enum Arrival {
-    /// A header.
+    /// The header of a message has arrived.
     Header {
         /// The sending rank.
         from: usize,
@@ -43,7 +43,7 @@ pub enum Arrival {
         /// payload.
         payload_words: Option<usize>,
     },
-    /// A payload that was requested.
+    /// A requested payload has arrived.
     Payload {
         /// The token of the request.
         token: u64,
@@ -57,15 +57,15 @@ pub enum Arrival {
     },
 }
 
-/// Counts of messages sent, received and under way.
+/// Counts of messages sent, received and in transit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
     /// Headers sent since the mailbox was opened.
     pub sent: u64,
     /// Headers that [`Mailbox::poll`] has returned since the mailbox was opened.
     pub received: u64,
-    /// Headers and payloads whose transfer has not ended. The transfer of a payload has ended when [`Mailbox::poll`]
-    /// has returned this event.
+    /// Headers and payloads whose transfer has not ended. The transfer of a payload counts as ended when
+    /// [`Mailbox::poll`] has returned [`Arrival::Sent`] for it.
     pub leaving: usize,
     /// Payloads requested that [`Mailbox::poll`] has not returned.
     pub arriving: usize,
@@ -74,8 +74,8 @@ pub struct Counts {
 /// Asynchronous messages between the ranks of a group, seen from the one thread of a rank that moves them.
 ///
 /// [`Transport::open_mailbox`] makes one. Messages move only during calls of its methods: a thread with nothing else to
-/// do calls [`Mailbox::pause`]. A rank may send to itself. Before they drop their mailboxes the ranks call [`drain`].
-/// If a mailbox is dropped while messages are under way, memory that MPI may still read or write stays allocated until
+/// do calls [`Mailbox::pause`]. A rank may send to itself. The ranks call [`drain`] before they drop their mailboxes.
+/// If a mailbox is dropped while messages are in transit, memory that MPI may still read or write stays allocated until
 /// the process ends, since only other ranks could complete the transfers. After an error of MPI every [`Mailbox::poll`]
 /// returns it.
 pub trait Mailbox: Send {
@@ -85,38 +85,38 @@ pub trait Mailbox: Send {
     /// Number of ranks.
     fn size(&self) -> usize;
 
-    /// Starts sending `header`, and `payload` where there is one; its token comes back in [`Arrival::Sent`].
+    /// Starts sending `header` and, if it is given, `payload`, whose token is returned in [`Arrival::Sent`].
     ///
     /// # Errors
-    /// [`Error::Transport`] where there is no rank `to`, where the header is longer than [`HEADER_WORDS`], or where the
+    /// [`Error::Transport`] if rank `to` does not exist, if the header is longer than [`HEADER_WORDS`], or if the
     /// transport fails.
     fn send(&mut self, to: usize, header: &[u64], payload: Option<(Payload, u64)>) -> Result<()>;
 
-    /// Requests the oldest payload that `from` has announced by a header and that has not been requested. It comes in
-    /// [`Arrival::Payload`] with `token`, in `buffer`, which takes its length.
+    /// Requests the oldest payload that `from` has announced by a header and that has not been requested. It arrives as
+    /// [`Arrival::Payload`] with `token`, in `buffer`, which is resized to its length.
     ///
     /// # Errors
     /// [`Error::Transport`] where `from` has announced no other payload, or the transport fails;
     /// [`Error::OutOfMemory`] where the buffer cannot grow: then the payload may be requested again.
     fn receive(&mut self, from: usize, token: u64, buffer: Vec<u64>) -> Result<()>;
 
-    /// The next arrival or end of a transfer since the last call; never waits.
+    /// Returns the next arrival or end of a transfer, `None` if there is none; never waits.
     ///
     /// # Errors
     /// [`Error::Transport`], also where a payload has another length than its header announced.
     fn poll(&mut self) -> Result<Option<Arrival>>;
 
-    /// Waits until something may have happened, the waker was called, or `most` has passed.
+    /// Waits until an event may have occurred, the waker is called, or `most` has passed.
     fn pause(&mut self, most: Duration);
 
     /// Sets whether this rank has work for a while without new arrivals: a transport that must poll for messages then
     /// polls less often, and leaves the processor to the work.
     fn set_patient(&mut self, _patient: bool) {}
 
-    /// A handle with which other threads of this process end a pause, this one or, if there is none, the next.
+    /// A handle with which other threads of this process end the current pause or, if there is none, the next one.
     fn waker(&self) -> Waker;
 
-    /// Counts of messages sent, received and under way.
+    /// Counts of messages sent, received and in transit.
     fn counts(&self) -> Counts;
 
     /// A rank that has announced a payload which has not been requested.
@@ -136,10 +136,10 @@ const DRAIN_PAUSE: Duration = Duration::from_millis(1);
 /// Rounds that may fail before ranks give up messages that are still on their way.
 const DRAIN_TRIES: u32 = 20;
 
-/// Receives and discards all messages in transit between the ranks of `group`, which are those of `mailbox`.
+/// Receives and discards all messages in transit between the ranks of `group`, which must be the ranks of `mailbox`.
 /// Collective: each rank calls it when it has no more messages to send, at the end or after a failure.
 ///
-/// When it returns, no message is under way: all payloads have been returned, whether or not their receivers had
+/// When it returns, no message is in transit: all payloads have been returned, whether or not their receivers had
 /// requested them.
 ///
 /// # Errors
@@ -205,7 +205,7 @@ pub(in crate::comm) fn check_message(to: usize, size: usize, header: &[u64]) -> 
 
 /// The error where a payload is requested that was not announced.
 pub(in crate::comm) fn not_announced(from: usize) -> Error {
-    Error::Transport(format!("rank {from} has announced no payload that is still to be received"))
+    Error::Transport(format!("no payload from rank {from} is waiting to be received"))
 }
 
 /// Gives `buffer` room for `words` words.

@@ -13,7 +13,8 @@ impl Environment {
     /// initialises MPI.
     ///
     /// # Errors
-    /// [`Error::Transport`] if MPI has been finalised already (it cannot be initialised twice) or refuses.
+    /// [`Error::Transport`] if MPI has been finalised already (it cannot be initialised twice), or if its
+    /// initialisation fails.
     pub fn start() -> Result<Environment> {
         let _alone = gate::shut();
         if result::is_finalised() {

@@ -47,7 +47,7 @@ impl Gate {
         // Before anything is locked: a lock that another thread held stays locked in a fork.
         let process = std::process::id();
         if let Some(first) = PROCESS.get().filter(|&&first| first != process) {
-            let text = format!("process {process} is a fork of process {first}; only that one may call MPI");
+            let text = format!("process {process} is a fork of process {first}, and only process {first} may call MPI");
             return Err(Error::Transport(text));
         }
         let alive = ALIVE.read().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,8 @@ impl Gate {
         }
         let level = *LEVEL.get_or_init(level);
         if level == ThreadLevel::MainThread && !result::is_main_thread()? {
-            let text = "MPI was initialised for calls from its main thread only (MPI_THREAD_FUNNELED)";
+            let text = "this thread must not call MPI, which was initialised for calls from its main thread only \
+                        (MPI_THREAD_FUNNELED)";
             return Err(Error::Transport(text.into()));
         }
         PROCESS.get_or_init(|| process);

@@ -266,7 +266,7 @@ impl MpiMailbox {
 fn check_piece(piece: &MessagePiece, status: &sys::MPI_Status) -> Result<()> {
     let Some(expected) = piece.expected else { return Ok(()) };
     let words = result::words_received(status)?;
-    let text = || format!("a message of {words} words where {expected} were expected");
+    let text = || format!("a message has {words} words instead of {expected}");
     if words == expected { Ok(()) } else { Err(Error::Transport(text())) }
 }
 

@@ -74,7 +74,8 @@ impl MpiRank {
         let gate = Gate::enter()?;
         // SAFETY: live by contract. All of its ranks get the same answer.
         if gate.call(|| unsafe { result::is_inter(comm) })? {
-            let message = "it is an intercommunicator: pass an intracommunicator, such as MPI_Intercomm_merge returns";
+            let message = "the communicator is an intercommunicator: pass an intracommunicator, such as one returned \
+                           by MPI_Intercomm_merge";
             return Err(Error::InvalidArgument(message.into()));
         }
         // SAFETY: live by contract, and `gate` says that MPI is.
@@ -90,8 +91,8 @@ impl MpiRank {
     /// `handle` is the handle of a live communicator, or of no communicator.
     ///
     /// # Errors
-    /// [`Error::Transport`], as for all methods below; [`Error::InvalidArgument`] if the handle is not that of a
-    /// communicator, or is that of an intercommunicator.
+    /// [`Error::Transport`], as for all methods below; [`Error::InvalidArgument`] if the handle belongs to no
+    /// communicator or to an intercommunicator.
     pub unsafe fn from_fortran(handle: sys::RSMPI_Fint) -> Result<MpiRank> {
         let gate = Gate::enter()?;
         match gate.call(|| result::from_fortran(handle)) {
@@ -258,7 +259,7 @@ unsafe impl Transport for MpiRank {
         let finished = |index: usize, status: &sys::MPI_Status| match expected.get(index) {
             Some(&expected) => {
                 let words = result::words_received(status)?;
-                let text = || format!("a message of {words} words where {expected} were expected");
+                let text = || format!("a message has {words} words instead of {expected}");
                 if words == expected { Ok(()) } else { Err(Error::Transport(text())) }
             }
             None => Ok(()),
@@ -319,7 +320,9 @@ unsafe impl Transport for MpiRank {
     fn open_window(&self, kind: WindowKind, words: usize) -> Result<Box<dyn Backing>> {
         match kind {
             WindowKind::Auto | WindowKind::Heap if self.size == 1 => Ok(Box::new(Heap::new(words)?)),
-            WindowKind::Heap => Err(Error::InvalidArgument("processes do not share the heap".into())),
+            WindowKind::Heap => Err(Error::InvalidArgument(
+                "a window of kind heap serves a single process: choose auto, mpi or posix".into(),
+            )),
             WindowKind::Auto | WindowKind::Mpi => Ok(Box::new(self.open_mpi_window(words)?)),
             WindowKind::Posix => Ok(Box::new(Posix::open(self, words)?)),
         }

@@ -139,7 +139,7 @@ fn same_on_all(group: &dyn Transport, offset: usize) -> Result<()> {
     let mut extremes = [offset as u64, !(offset as u64)];
     group.all_reduce(Reduction::Max, &mut extremes)?;
     let same = extremes[0] == !extremes[1];
-    let refusal = || Error::Transport("ranks map a window of MPI at different offsets within a page".into());
+    let refusal = || Error::Transport("the ranks map an MPI window at different offsets within a page".into());
     if same { Ok(()) } else { Err(refusal()) }
 }
 

@@ -277,7 +277,7 @@ impl SharedWindow {
 pub struct Beside<'w> {
     /// The assignment of the words to the ranks that write them.
     pub partition: &'w Partition,
-    /// Where they end.
+    /// The end of these words.
     pub end: usize,
 }
 
@@ -381,7 +381,7 @@ pub struct Rest<'w> {
 }
 
 impl<'w> Rest<'w> {
-    /// The words `range` of the cell `(outer, inner)`. If a share overlaps them.
+    /// The words `range` of the cell `(outer, inner)`. Panics if a share overlaps them.
     pub fn words(&self, (outer, inner): (usize, usize), range: Range<usize>) -> &'w [u64] {
         assert!(self.partition.is_free(&range), "words {range:?} belong to a share");
         assert!(outer < self.partition.outer().count && inner < self.partition.inner().count);

@@ -70,7 +70,7 @@ impl NodeWindow<'_> {
     /// As [`SharedWindow::write_beside`].
     ///
     /// # Panics
-    /// The exchange of a single rank, which has no other rank to exchange words with.
+    /// If the window belongs to a single rank, which has no other rank to exchange words with.
     pub fn write_beside<'w>(
         &'w mut self,
         source: &'w mut NodeWindow<'_>,

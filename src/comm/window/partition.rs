@@ -9,14 +9,14 @@ use xxhash_rust::xxh3::Xxh3;
 pub struct Run {
     /// Words, counted from the start of the cell.
     pub words: Range<usize>,
-    /// Their rank within the node.
+    /// The rank within the node to which the words belong.
     pub rank: usize,
 }
 
 /// Cells repeated at equal distances; either of the two levels of a partition may have the larger distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// How many.
+    /// Number of cells.
     pub count: usize,
     /// Words from the start of one cell to the start of the next.
     pub stride: usize,
@@ -111,7 +111,7 @@ impl Partition {
         self.base + self.runs.first().map_or(0, |run| run.words.start)
     }
 
-    /// Words of a window that holds all cells.
+    /// Number of words of a window that holds all cells.
     pub fn end(&self) -> usize {
         let cell = self.runs.last().map_or(0, |run| run.words.end);
         if self.outer.count == 0 || self.inner.count == 0 || cell == 0 {

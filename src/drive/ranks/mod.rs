@@ -313,7 +313,7 @@ fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, above_disk: bool, locals
     let sites = Sites::new(grid, &protocol);
     let workers = |site: usize| locals.iter().filter(|local| W::site(local) == site).count();
     if (0..sites.count()).any(|site| sites.has_runs(site) && workers(site) == 0) {
-        return Err(Error::InvalidArgument("a rank without workers".into()));
+        return Err(Error::InvalidArgument("a rank has no workers: each rank with work needs at least 1".into()));
     }
     let on_devices = (Sites::FIRST_DEVICE..sites.count()).map(workers).min().unwrap_or(0);
     let devices = protocol.devices.map(|devices| DeviceSites { workers: on_devices, ..devices });

@@ -128,7 +128,8 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
         };
         let expected = self.shared.tiles.payload_words(tile);
         if payload_words != Some(expected) {
-            let text = format!("rank {from} sends {payload_words:?} words for a tile of {expected} words");
+            let found = payload_words.unwrap_or(0);
+            let text = format!("rank {from} announced {found} words for a tile of {expected} words");
             return Err(Error::Transport(text));
         }
         self.announced.push_back((from, message, tile));

@@ -18,10 +18,10 @@ pub enum NumberError {
     /// The text is not a number.
     #[error("is not a number")]
     NotANumber,
-    /// Its binary exponent is beyond [`MAXIMUM_EXPONENT`].
+    /// The binary exponent of the number is beyond [`MAXIMUM_EXPONENT`].
     #[error("has a binary exponent outside +-{MAXIMUM_EXPONENT}")]
     ExponentRange,
-    /// It has this many significant bits, more than [`MAXIMUM_PRECISION_BITS`].
+    /// The number has this number of significant bits, more than [`MAXIMUM_PRECISION_BITS`].
     #[error("has {0} significant bits, more than {MAXIMUM_PRECISION_BITS}")]
     TooLong(u64),
 }

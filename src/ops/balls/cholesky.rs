@@ -285,11 +285,15 @@ fn off_diagonal(definite: &Definite, inverse: &InverseFactor, columns: &[FactorC
 
 fn not_definite(a: &BallMatrix, row: usize) -> Error {
     let order = a.rows();
-    let radius = a.widest().map_or_else(String::new, |(row, col)| {
-        format!("; the largest radius is {:.3e} at row {row}, column {col}", a.radius().float(row, col).to_f64())
-    });
+    let remedy = match a.widest() {
+        Some((row, col)) => {
+            let radius = a.radius().float(row, col).to_f64();
+            format!("give smaller radii (the largest is {radius:.3e}, at row {row}, column {col})")
+        }
+        None => "give more bits of precision".to_string(),
+    };
     Error::InvalidArgument(format!(
-        "cholesky: the {order} x {order} balls may contain a matrix that is not positive definite: no proof is found \
-         that the pivot of row {row} is positive for all of them{radius}"
+        "cholesky: the {order} x {order} balls may contain a matrix that is not positive definite: {remedy}. No proof is \
+         found that the pivot of row {row} is positive for every matrix in the balls"
     ))
 }

@@ -260,8 +260,9 @@ fn sum_of_logarithms(factor: &Matrix, bits: u32) -> (Float, Float) {
 fn not_regular(a: &BallMatrix, relative: &Matrix) -> Error {
     let (order, widest) = (a.rows(), largest_row_sum(relative));
     Error::InvalidArgument(format!(
-        "log_det: the {order} x {order} balls may contain a matrix whose determinant is not positive: with the factor \
-         L of the midpoint, the absolute sum of a row of (L L^T)^-1 (A - L L^T) may be {widest:.3}, but the proof \
-         needs a spectral radius below 1"
+        "log_det: the {order} x {order} balls may contain a matrix whose determinant is not positive: give smaller \
+         radii, or more bits of precision. The proof needs a spectral radius of |(L L^T)^-1 (A - L L^T)| below 1, \
+         where L is the factor of the midpoints and A any matrix in the balls; the largest bound of the sum of a row \
+         is {widest:.3}"
     ))
 }

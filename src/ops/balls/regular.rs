@@ -104,9 +104,10 @@ fn not_regular(a: BallView<'_>, operation: &str, unproven: &Unproven) -> Error {
     let Unproven { ratio } = unproven;
     let order = a.midpoint.rows();
     Error::InvalidArgument(format!(
-        "{operation}: the {order} x {order} balls may contain a singular matrix: with an approximate inverse R of the \
-         midpoint, |I - R A| for a matrix A in the balls scales some vector by {ratio:.3}, but the proof needs a \
-         factor below 1: the radii are too large compared with the least eigenvalue"
+        "{operation}: the {order} x {order} balls may contain a singular matrix: give smaller radii, which are too \
+         large in comparison with the least eigenvalue. The proof needs a positive vector v with |I - R A| v < v for \
+         every matrix A in the balls, where R is an approximate inverse of the midpoints; the least ratio found is \
+         {ratio:.3}"
     ))
 }
 
@@ -245,7 +246,10 @@ impl InverseFactor {
             Ok(regular) => regular,
             Err(unproven) => {
                 let ratio = unproven.ratio;
-                let message = format!("the inverse of a Cholesky factor has a relative error of {ratio:.3e}");
+                let message = format!(
+                    "no proof: the inverse of the Cholesky factor was computed with a relative error of {ratio:.3e}, \
+                     which must be below 1: give more bits of precision"
+                );
                 return Err(Error::InvalidArgument(message));
             }
         };

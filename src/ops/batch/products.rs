@@ -16,7 +16,7 @@ use crate::ops::product::together::{LaneProducts, LanesDone};
 use crate::ops::syrk::{SyrkOptions, syrk_into};
 use rug::Float;
 
-/// One SYRK of a batch: from `p`, or from `(p, accumulate)`.
+/// One SYRK of a batch; `p` and `(p, accumulate)` convert to it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct SyrkProblem<'a> {
@@ -200,7 +200,7 @@ impl Verb for Syrk<'_> {
     }
 }
 
-/// One GEMM of a batch: from `(a, b)`, or from `((a, b), accumulate)`.
+/// One GEMM of a batch; `(a, b)` and `((a, b), accumulate)` convert to it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct GemmProblem<'a> {

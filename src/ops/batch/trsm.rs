@@ -14,7 +14,7 @@ use crate::ops::solve::problem::SystemShape;
 use crate::ops::solve::side_by_side::LaneSolves;
 use crate::ops::trsm::{TrsmOptions, oriented, trsm_into};
 
-/// One triangular solve of a batch: from `(t, b)`.
+/// One triangular solve of a batch; `(t, b)` converts to it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct TrsmProblem<'a> {

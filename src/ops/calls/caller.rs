@@ -270,7 +270,8 @@ pub fn check_process<F: CallFailure>(made_by: u32) -> Result<(), F> {
     if own == made_by {
         return Ok(());
     }
-    let message = format!("process {own} is a fork of process {made_by}; only that one may make calls over ranks");
+    let message =
+        format!("process {own} is a fork of process {made_by}, and only process {made_by} may make calls over ranks");
     Err(F::elsewhere(message, None, None))
 }
 

@@ -425,7 +425,7 @@ impl KeptFactor {
     /// The last renewal failed.
     pub fn usable<F: CallFailure>(&self, open: &mut Opening<'_>) -> Result<&KeptFactor, F> {
         self.describe(open);
-        let message = "the last renewal of the factor failed; renew it again";
+        let message = "the factor cannot be used, since its last renewal failed; renew it again";
         if self.is_lost { Err(F::refused("factor", ArgumentFault::Value, message.into())) } else { Ok(self) }
     }
 

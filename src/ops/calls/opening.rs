@@ -194,7 +194,7 @@ impl<'a> Opening<'a> {
         });
         // Where the short forms are the same, the long ones decide.
         let (one, two) = if one.0 == two.0 { (one.1, two.1) } else { (one.0, two.0) };
-        let message = format!("it differs between ranks: {what} {one} on rank 0 and {two} on rank {other}");
+        let message = format!("the argument differs between ranks: {what} {one} on rank 0 and {two} on rank {other}");
         Ok(F::refused(argument, ArgumentFault::Value, message).with_entry(*entry))
     }
 }
@@ -365,7 +365,7 @@ impl<A: LocalArray, F: CallFailure> DescribedMatrix<A, F> {
         let what = ["rows", "columns"][which];
         if length < -1 {
             return refuse(format!(
-                "{length} {what} are not valid; pass their number, or -1 for the sum over the ranks"
+                "{length} {what} are not valid; pass the number of {what}, or -1 for the sum over the ranks"
             ));
         }
         let known = usize::try_from(length).ok();
@@ -382,7 +382,7 @@ impl<A: LocalArray, F: CallFailure> DescribedMatrix<A, F> {
                 }
             }
             (Some(along), Some(known)) => Ok((known, Axis::Cyclic { block, first, offset: 0, along })),
-            (Some(_), None) => refuse(format!("{length} {what} are only valid with a block size of 0")),
+            (Some(_), None) => refuse(format!("{length} as the number of {what} is only valid with a block size of 0")),
         }
     }
 
@@ -399,7 +399,9 @@ impl<A: LocalArray, F: CallFailure> DescribedMatrix<A, F> {
             let own = shapes.of(rank, self.at)[which];
             match counts[at] {
                 Some(count) if count != own => {
-                    return refuse(format!("ranks with the same number have {count} and {own} {what}"));
+                    return refuse(format!(
+                        "ranks with the same grid coordinate have {count} and {own} {what}, but must have equal numbers"
+                    ));
                 }
                 _ => counts[at] = Some(own),
             }

@@ -11,8 +11,9 @@ use crate::tile::{LARGEST_BLOCK, RankGrid, TileId, TileMap};
 
 /// One rank's part of a matrix in tiles, distributed 2D block-cyclically over the ranks of a team.
 ///
-/// Of a triangle only the tiles that contain entries of it are stored. Entries outside the triangle are 0, as in a
-/// factor, or the mirror image of the entries inside, as in the result of a SYRK: [`DistMatrix::is_symmetric`].
+/// If only a triangle is stored, only the tiles that contain entries of the triangle exist. Entries outside the
+/// triangle are 0, as in a factor, or the mirror image of the entries inside, as in the result of a SYRK:
+/// [`DistMatrix::is_symmetric`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistMatrix {
     map: TileMap,
@@ -33,9 +34,7 @@ impl DistMatrix {
     /// ranks and for tiles whose height is not a multiple of 8.
     pub fn zeros(map: TileMap, rank: usize, precision_bits: u32) -> Result<DistMatrix> {
         check_tile_size(map.tile_size)?;
-        if map.grid.size() == 0 {
-            return Err(Error::InvalidArgument(format!("a grid of {} x {} ranks", map.grid.rows, map.grid.cols)));
-        }
+        map.grid.check_ranks(usize::MAX)?;
         let tile = |id: TileId| {
             let (rows, cols) = (map.row_range(id.row).len(), map.col_range(id.col).len());
             Ok((id, Matrix::zeros(rows, cols, precision_bits)?))
@@ -85,8 +84,8 @@ impl DistMatrix {
     ///
     /// # Errors
     /// On every rank: [`Error::InvalidArgument`] if the map has no triangle, [`Error::ShapeMismatch`] if it is not
-    /// square. Only on this rank, since no message is sent: [`Error::InvalidArgument`] if one of its tiles was replaced
-    /// by another tile ([`DistMatrix::tiles_mut`]).
+    /// square. Since no message is sent, [`Error::InvalidArgument`] for a tile that was replaced by another one
+    /// ([`DistMatrix::tiles_mut`]) is returned only on the rank of that tile.
     pub fn into_symmetric(mut self) -> Result<DistMatrix> {
         let (rows, cols) = (self.map.rows, self.map.cols);
         if rows != cols {
@@ -104,7 +103,7 @@ impl DistMatrix {
         Ok(self)
     }
 
-    /// The rank whose part this is.
+    /// The rank to which this part belongs.
     pub fn rank(&self) -> usize {
         self.rank
     }
@@ -171,7 +170,10 @@ impl DistMatrix {
     fn check_tiles(&self) -> Result<()> {
         match self.has_own_tiles() {
             true => Ok(()),
-            false => Err(Error::InvalidArgument(format!("rank {}: a tile was replaced by another one", self.rank))),
+            false => Err(Error::InvalidArgument(format!(
+                "rank {}: a tile was replaced by one of another position, shape or precision",
+                self.rank
+            ))),
         }
     }
 
@@ -192,10 +194,11 @@ impl DistMatrix {
     /// [`crate::Error::OutOfMemory`] if the root cannot hold the matrix; [`crate::Error::Transport`].
     pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
         self.check_group(group)?;
-        let refusal = || Error::InvalidArgument(format!("gather: rank {root} is not one of {} ranks", group.size()));
+        let refusal =
+            || Error::InvalidArgument(format!("gather: there is no rank {root} among {} ranks", group.size()));
         agree(group, if root < group.size() { Ok(()) } else { Err(refusal()) })?;
         let said = (root, self.map, self.precision_bits, self.symmetric);
-        check_alike(group, &said, "gather: ranks differ in the root, the tiles, the precision or the symmetry")?;
+        check_alike(group, &said, "gather: the ranks pass different roots, tilings, precisions or symmetries")?;
         let made = match group.rank() == root {
             true => Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits).map(Some),
             false => Ok(None),
@@ -250,7 +253,7 @@ impl DistMatrix {
     ) -> Result<DistMatrix> {
         agree(group, check_scatter(group, root, whole, &map, precision_bits))?;
         let said = (root, map, precision_bits);
-        check_alike(group, &said, "scatter: ranks differ in the root, tiles or precision")?;
+        check_alike(group, &said, "scatter: the ranks pass different roots, tilings or precisions")?;
         let mut part = agreed(group, DistMatrix::zeros(map, group.rank(), precision_bits))?;
         let mut own = part.tiles.iter_mut();
         for id in map.tiles() {
@@ -318,23 +321,31 @@ pub(crate) fn check_place(group: &dyn Transport, rank: usize, grid: RankGrid) ->
         return Ok(());
     }
     Err(Error::InvalidArgument(format!(
-        "a matrix of rank {rank} in a grid of {rows} x {cols} on rank {here} of {ranks}"
+        "rank {here} of {ranks} passes the part of rank {rank} of a matrix on a grid of {rows} x {cols} ranks"
     )))
 }
 
 /// Refuses a root outside the group.
 pub(crate) fn check_root(group: &dyn Transport, root: usize) -> Result<()> {
     let ranks = group.size();
-    if root < ranks { Ok(()) } else { Err(Error::InvalidArgument(format!("root {root} is not one of {ranks} ranks"))) }
+    if root < ranks {
+        Ok(())
+    } else {
+        Err(Error::InvalidArgument(format!("there is no rank {root} among {ranks} ranks to be the root")))
+    }
 }
 
 /// Refuses tiles that are not whole blocks.
 pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
     if tile_size == 0 || !tile_size.is_multiple_of(BLOCK) {
-        return Err(Error::InvalidArgument(format!("tiles of {tile_size} rows: choose a multiple of {BLOCK}")));
+        return Err(Error::InvalidArgument(format!(
+            "tiles of {tile_size} rows are not possible; choose a multiple of {BLOCK}"
+        )));
     }
     if tile_size > LARGEST_BLOCK {
-        return Err(Error::InvalidArgument(format!("tiles of {tile_size} rows: choose {LARGEST_BLOCK} at most")));
+        return Err(Error::InvalidArgument(format!(
+            "tiles of {tile_size} rows are too large; choose {LARGEST_BLOCK} rows at most"
+        )));
     }
     Ok(())
 }
@@ -353,7 +364,9 @@ fn check_scatter(
     map.grid.check_ranks(group.size())?;
     check_root(group, root)?;
     if whole.is_some() != (rank == root) {
-        return refuse(format!("rank {rank}: only rank {root} may pass the matrix"));
+        return refuse(format!(
+            "scatter: rank {root} must pass the matrix, and no other rank may: this is rank {rank}"
+        ));
     }
     let Some(whole) = whole else { return Ok(()) };
     if (whole.rows(), whole.cols()) != (map.rows, map.cols) {

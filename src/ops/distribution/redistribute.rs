@@ -127,14 +127,16 @@ impl DistMatrix {
     fn check_triangle(&self, triangle: Option<Uplo>) -> Result<()> {
         match (self.map().triangle, triangle) {
             (Some(held), Some(wanted)) if held != wanted && !self.is_symmetric() => {
-                let message = format!("the {wanted:?} triangle is requested, but the matrix has only the {held:?} one");
+                let message =
+                    format!("the {wanted:?} triangle is requested, but the matrix stores only the {held:?} triangle");
                 Err(Error::InvalidArgument(message))
             }
             _ => Ok(()),
         }
     }
 
-    /// The matrix, in tiles, of which each rank passes its part `local` in the distribution `distribution`. Collective.
+    /// Converts a matrix in the distribution `distribution`, of which each rank passes its part `local`, to tiles.
+    /// Collective.
     ///
     /// If the map has a triangle, only that triangle is read, and the result is a triangle: see
     /// [`DistMatrix::into_symmetric`]. The result has the largest precision of all ranks' parts. If several ranks have
@@ -369,10 +371,11 @@ pub fn even_rows(rows: usize, cols: usize, ranks: usize) -> Distribution {
     Distribution::row_blocks(starts, cols)
 }
 
-/// The distribution of the contracted rows in a product whose operands have the distributions `operands`, rows first.
-/// It is the distribution of an operand whose rows lie whole and about evenly on the ranks, so that this operand is not
-/// sent; otherwise [`even_rows`]. Each rank must have the same rows of every operand. The columns are those of the
-/// first operand, and the grid contains all ranks. Operands whose distribution is not over `ranks` ranks are ignored.
+/// The distribution of the contracted index in a product whose operands have the distributions `operands`; the
+/// contracted index is the row index of each operand. If an operand has whole rows that lie about evenly on the ranks,
+/// the result is the distribution of this operand, which is then not sent; otherwise it is [`even_rows`]. Each rank
+/// must have the same rows of every operand. The columns are those of the first operand, and the grid contains all
+/// ranks. Operands whose distribution is not over `ranks` ranks are ignored.
 ///
 /// ```
 /// use sunzi::distributed::{Distribution, contracted_rows, even_rows};

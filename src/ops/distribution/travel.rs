@@ -79,8 +79,8 @@ pub fn redistribution_bytes(
 /// Bytes of the messages of this rank of `group` during a redistribution of a matrix, or of one triangle, with
 /// `precision_bits` bits: the fullest strip that it sends, and the fullest that it receives, as in
 /// [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and similar
-/// functions. Computed without communication. Exact if each entry is sent to one rank; for unknown distributions use
-/// [`redistribution_bytes`].
+/// functions. The number is computed without communication, and is exact if each entry is sent to one rank; for unknown
+/// distributions use [`redistribution_bytes`].
 ///
 /// ```
 /// use sunzi::comm::local;

@@ -219,8 +219,8 @@ impl<'a> Search<'a> {
         }
         let EigenvalueInterval { lower, upper } = self.interval();
         Err(Error::verification(format!(
-            "the smallest eigenvalue is between {lower:.10e} and {upper:.10e}: {MOST_FACTORISATIONS} factorisations do \
-             not determine it to {} bits",
+            "the smallest eigenvalue is between {lower:.10e} and {upper:.10e}, but {MOST_FACTORISATIONS} \
+             factorisations did not determine it to {} bits",
             self.precision_bits
         )))
     }

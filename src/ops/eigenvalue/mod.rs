@@ -49,7 +49,7 @@ setters! { new EigenvalueOptions { which: Extreme } }
 pub struct EigenvalueInterval {
     /// The lower end: at most the eigenvalue.
     pub lower: Float,
-    /// Not below it.
+    /// The upper end: at least the eigenvalue.
     pub upper: Float,
 }
 

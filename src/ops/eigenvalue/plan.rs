@@ -16,7 +16,7 @@ pub struct EigenvaluePlan {
     pub operation: &'static str,
     /// Rows of the matrix.
     pub order: usize,
-    /// Bits of the eigenvalue that the interval determines.
+    /// Number of bits to which the interval determines the eigenvalue.
     pub precision_bits: u32,
     /// The plan of each factorisation; the call makes one or two, or a few more for many bits.
     pub factorisation: CholeskyPlan,

@@ -68,12 +68,12 @@ impl Cholesky {
     /// A lower bound, usually within a factor of 3, of `||(D^-1 A D^-1)^-1||_1`, where the powers of two `D` scale the
     /// diagonal of `A = L L^T` to between 1/25 and 1; 53 bits. 0 for an empty matrix.
     ///
-    /// Its logarithm to base 2 is about the number of bits that solves with this factor lose, for any scaling of the
-    /// rows of `A`: the error of a solution is about `2^-b` times this number. The condition number in the 1-norm,
-    /// [`Cholesky::condition_estimate`], may be larger by any factor. Deterministic. Cost: at most five solves with a
-    /// few right-hand sides, in doubles for numbers below `2^80`, else with 24 bits more than this number has; the
-    /// result is kept. Source: as [`Cholesky::condition_estimate`]; A. van der Sluis, *Condition numbers and
-    /// equilibration of matrices*, Numer. Math. 14 (1969).
+    /// The logarithm to base 2 of the bound is about the number of bits that solves with this factor lose, for any
+    /// scaling of the rows of `A`: with `b` bits the error of a solution is about `2^-b` times the bound. The condition
+    /// number in the 1-norm, [`Cholesky::condition_estimate`], may be larger by any factor. Deterministic. Cost: at
+    /// most five solves with a few right-hand sides, in doubles for numbers below `2^80`, else with 24 bits more than
+    /// this number has; the result is kept. Source: as [`Cholesky::condition_estimate`]; A. van der Sluis, *Condition
+    /// numbers and equilibration of matrices*, Numer. Math. 14 (1969).
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

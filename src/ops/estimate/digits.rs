@@ -387,9 +387,9 @@ impl Cholesky {
     /// Approximate number of correct digits of [`Cholesky::log_det`], `-log10` of its relative error. The estimate is
     /// usually about one digit too low; it is too high in less than one of a thousand cases.
     ///
-    /// It includes the rounding errors of the factorisation and of the logarithms; the factored matrix is taken as
-    /// exact. 0 if no digit is known to be correct. Cost: that of [`Cholesky::scaled_condition`], once, and six solves
-    /// with equally few bits.
+    /// The estimate includes the rounding errors of the factorisation and of the logarithms; the factored matrix is
+    /// taken as exact. 0 if no digit is known to be correct. Cost: that of [`Cholesky::scaled_condition`], once, and
+    /// six solves with equally few bits.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -418,8 +418,8 @@ impl Cholesky {
     }
 
     /// An estimate of the error of [`Cholesky::log_det`], usually about ten times the true error; `None` if nothing is
-    /// known. For a matrix of determinant near 1 it is more informative than the number of correct digits, since a
-    /// logarithm near 0 has none.
+    /// known. For a matrix of determinant near 1 the error is more informative than the number of correct digits, since
+    /// a logarithm near 0 may have no correct digit.
     ///
     /// # Errors
     /// As [`Cholesky::log_det_digits`].

@@ -158,8 +158,8 @@ impl Certificate<'_> {
         &self.proven.eigenvalue
     }
 
-    /// A lower bound of the correct digits of [`Cholesky::log_det`]: `-log10` of a bound of its relative error. It may
-    /// be 0 if the determinant is near 1; then [`Certificate::log_det_error`] is more informative.
+    /// A lower bound of the correct digits of [`Cholesky::log_det`]: `-log10` of a bound of its relative error. The
+    /// bound may be 0 if the determinant is near 1; then [`Certificate::log_det_error`] is more informative.
     ///
     /// Cost: as [`Certificate::log_det_error`].
     ///

@@ -138,7 +138,8 @@ pub(crate) fn solve_kernel(
 pub(crate) fn check_tile_rows(tile_rows: usize) -> Result<()> {
     check_tile_size(tile_rows)?;
     if tile_rows > MOST_TILE_ROWS {
-        let message = format!("tiles of {tile_rows} rows: a factor has tiles of at most {MOST_TILE_ROWS}");
+        let message =
+            format!("tiles of {tile_rows} rows are too large; a factor has tiles of at most {MOST_TILE_ROWS} rows");
         return Err(Error::InvalidArgument(message));
     }
     Ok(())

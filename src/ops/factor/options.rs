@@ -36,8 +36,8 @@ setters! { new CholeskyOptions {
     rounding: InputRounding,
 } }
 
-/// Options of a distributed factorisation; the same on all ranks, except for `policy`. Only the accuracy, and the bits
-/// with which it begins, affect the bits of the result.
+/// Options of a distributed factorisation; the same on all ranks, except for `policy`. Only `accuracy` and `range_bits`
+/// affect the bits of the result.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct DistCholeskyOptions {

@@ -204,7 +204,7 @@ pub struct UpdatePlan {
     pub device: Description,
     /// Name of the kernel of the device.
     pub kernel: &'static str,
-    /// Moduli there.
+    /// Number of moduli on the device.
     pub moduli: usize,
     /// Bytes of a finished tile on the device; a tile stays there as long as memory allows.
     pub tile_bytes: u64,
@@ -220,7 +220,7 @@ pub struct CholeskyPlan {
     pub order: usize,
     /// Precision of the factor.
     pub precision_bits: u32,
-    /// Fixed-point bits inside.
+    /// Fixed-point bits of the computation.
     pub working_bits: u32,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
@@ -231,11 +231,11 @@ pub struct CholeskyPlan {
     pub kernel: &'static str,
     /// Worker threads.
     pub threads: usize,
-    /// Planes.
+    /// Number of residue planes.
     pub primes: usize,
     /// Rows of a tile.
     pub tile_rows: usize,
-    /// Tile rows.
+    /// Number of tile rows.
     pub tiles: usize,
     /// Bytes of the tiles, residues and integers.
     pub tile_bytes: u64,

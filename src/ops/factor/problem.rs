@@ -148,7 +148,10 @@ impl FactorProblem {
         a.check_group(group)?;
         let mut problem = FactorProblem::unscaled(a.map().rows, a.map().cols, precision_bits, working_bits)?;
         if a.map().triangle == Some(Uplo::Upper) {
-            return Err(Error::InvalidArgument("a factorisation on many ranks reads the lower triangle".to_string()));
+            return Err(Error::InvalidArgument(
+                "the matrix stores its upper triangle, but a factorisation on several ranks reads the lower one"
+                    .to_string(),
+            ));
         }
         problem.share_diagonal(group, a)?;
         let mut least = [problem.first_beyond_one(a) as u64];

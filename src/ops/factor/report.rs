@@ -26,7 +26,7 @@ pub struct CholeskyReport {
     pub order: usize,
     /// Requested precision.
     pub precision_bits: u32,
-    /// Fixed-point bits inside.
+    /// Fixed-point bits of the computation.
     pub working_bits: u32,
     /// The accuracy that holds for each entry: by norms if it was requested, or if the requested entrywise accuracy was
     /// not reached with any number of bits tried.
@@ -41,11 +41,11 @@ pub struct CholeskyReport {
     pub threads: usize,
     /// Name of this rank's kernel.
     pub kernel: &'static str,
-    /// Planes.
+    /// Number of residue planes.
     pub primes: usize,
     /// Rows of a tile.
     pub tile_rows: usize,
-    /// Tile rows.
+    /// Number of tile rows.
     pub tiles: usize,
     /// Wall-clock seconds of the call, on the slowest rank.
     pub seconds: f64,
@@ -135,7 +135,7 @@ pub struct RankSummary {
     pub termination_messages: u64,
     /// Requests that it forwarded to another rank.
     pub forwards: u64,
-    /// The largest number of times that it sent one of its own tiles.
+    /// The largest number of times that the rank sent one of its own tiles.
     pub most_sends: u64,
     /// Longest chain of transfers from the owner of a tile to this rank.
     pub depth: u64,
@@ -222,11 +222,11 @@ impl RankSummary {
 pub struct RanksReport {
     /// Rows and columns of the grid of ranks that own tiles.
     pub grid: RankGrid,
-    /// All ranks.
+    /// Number of ranks.
     pub ranks: usize,
     /// The algorithm that sent tiles to ranks.
     pub delivery: DeliveryKind,
-    /// How ranks ended.
+    /// The rule by which a rank detected that it could end.
     pub termination: Termination,
     /// The order of ready tasks.
     pub policy: Policy,

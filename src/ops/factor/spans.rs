@@ -30,7 +30,8 @@ pub struct Span {
     pub worker: usize,
     /// The kind of task.
     pub kind: TaskKind,
-    /// Tile row; loads and updates process a strip of a tile column at once, and the row is that of its first tile.
+    /// Tile row; loads and updates process a strip of a tile column at once, and have the row of the first tile of the
+    /// strip.
     pub row: usize,
     /// Tile column.
     pub col: usize,
@@ -48,9 +49,9 @@ pub struct TaskTimes {
     pub load: f64,
     /// Updates of tiles: all cubic work except within tile columns.
     pub update: f64,
-    /// Diagonal tiles.
+    /// Factorisations of diagonal tiles.
     pub potrf: f64,
-    /// Tiles below them.
+    /// Triangular solves for tiles below the diagonal.
     pub trsm: f64,
     /// Rounding and storing the factor (wall-clock).
     pub store: f64,

@@ -43,9 +43,9 @@ pub const RANK_PHASES: [(RankPhase, &str); 7] = [
 pub struct RankSpan {
     /// The kind of work.
     pub phase: RankPhase,
-    /// Its start.
+    /// Start of the span.
     pub start_ns: u64,
-    /// Its end.
+    /// End of the span.
     pub end_ns: u64,
 }
 
@@ -192,11 +192,11 @@ impl PhaseClock {
 /// Seconds over ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// Least.
+    /// The smallest number of seconds.
     pub min: f64,
-    /// Median.
+    /// The median.
     pub median: f64,
-    /// Most.
+    /// The largest number of seconds.
     pub max: f64,
 }
 

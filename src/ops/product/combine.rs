@@ -155,7 +155,9 @@ impl<'a> Epilogue<'a> {
                 return Err(Error::InvalidArgument(format!("{name} is {scalar}: it must be finite")));
             }
             if exact_integers && !scalar.is_integer() {
-                return Err(Error::InvalidArgument(format!("{name} is not an integer, as exact integers need")));
+                return Err(Error::InvalidArgument(format!(
+                    "{name} is not an integer, which an exact integer product requires"
+                )));
             }
         }
         Ok(())

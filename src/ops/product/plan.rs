@@ -70,8 +70,8 @@ pub struct Plan {
     pub jobs_per_worker: Vec<usize>,
     /// Largest load of a worker divided by the mean load, in blocks.
     pub load_max_over_mean: f64,
-    /// The division of the product between ranks; `None` in one process. The bytes above are then the largest over the
-    /// nodes, and the threads are those of all ranks.
+    /// The division of the product between ranks; `None` in one process. In that case the bytes above are the largest
+    /// over the nodes, and `threads` counts the threads of all ranks.
     #[serde(flatten)]
     pub team: Option<TeamPlan>,
     /// The memory that each device will use; empty on the CPU. The bytes above are then those of the host.
@@ -83,9 +83,9 @@ pub struct Plan {
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct TeamPlan {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Ranks on all nodes.
+    /// Number of ranks on all nodes.
     pub ranks: usize,
     /// Rows and columns of the grid of ranks that owns the result.
     pub grid: (usize, usize),
@@ -105,13 +105,13 @@ pub struct TeamPlan {
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct NodePlan {
-    /// The nodes.
+    /// Number of nodes in the group.
     pub count: usize,
     /// Number of the first node of the group.
     pub first_node: usize,
-    /// Ranks of such a node.
+    /// Number of ranks of such a node.
     pub ranks: usize,
-    /// Worker threads of such a node.
+    /// Number of worker threads of such a node.
     pub workers: usize,
     /// Contracted rows on such a node.
     pub rows: usize,

@@ -24,9 +24,9 @@ pub enum Accuracy {
     /// `|computed - exact|_ij <= 2^(1 - b) ||a_i|| ||b_j||`, with the norms of row `i` of `A` and column `j` of `B`.
     Norm,
     /// `|computed - exact|_ij <= 2^(1 - b) (|A| |B|)_ij`: a componentwise bound, for any exponents of the entries. It
-    /// needs about as many additional bits as the largest term of a sum lies below the product of the norms; if only
-    /// few entries need many bits, these entries are summed term by term. `syrk` of `P` and `gemm` of `P^T` and `P` may
-    /// sum different entries term by term, so their bits agree only with [`Accuracy::Norm`].
+    /// needs additional bits, about the logarithm to base 2 of the product of the norms divided by the largest term of
+    /// a sum; if only a few entries need many bits, these entries are summed term by term. `syrk` of `P` and `gemm` of
+    /// `P^T` and `P` may sum different entries term by term, so their bits agree only with [`Accuracy::Norm`].
     #[default]
     Entrywise,
 }

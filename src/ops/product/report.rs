@@ -104,7 +104,7 @@ pub struct Report {
     pub chunks: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Wall-clock seconds of its phases.
+    /// Wall-clock seconds of the phases of the call.
     pub phases: Phases,
     /// Bytes that the plan allows: windows, scratch memory, tables and the result.
     pub planned_bytes: u64,
@@ -146,6 +146,6 @@ impl Report {
 pub struct Outcome<R = Matrix, T = Report> {
     /// The computed result.
     pub result: R,
-    /// How the result was computed.
+    /// The report of the computation.
     pub report: T,
 }

@@ -42,7 +42,7 @@ pub(crate) struct LdltFactors {
 pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32, accuracy: Accuracy) -> Result<LdltFactors> {
     let order = a.rows();
     if order != a.cols() {
-        return Err(Error::shape_mismatch("ldlt of a square matrix", (order, a.cols()), (a.cols(), order)));
+        return Err(Error::NotSquare { operation: "ldlt", rows: order, cols: a.cols() });
     }
     let working_bits = working_bits(ctx, precision_bits, ldlt_guard_bits(order), order)?;
     let bytes = |bits| Matrix::bytes_for(order, order, bits).saturating_add(Matrix::bytes_for(order, 1, bits));

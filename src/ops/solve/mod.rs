@@ -31,7 +31,7 @@ pub use refine::{RefineOptions, RefineReport, plan_solve_refined};
 use std::time::Instant;
 pub use system::SolveReport;
 
-/// `A X = B`; see [`solve_with`].
+/// Solves `A X = B`; see [`solve_with`].
 ///
 /// ```
 /// use sunzi::{Context, Matrix};
@@ -58,8 +58,8 @@ pub fn solve<'a, 'b>(
 /// Shapes: `a` is `n x n`, given as a plain matrix, a symmetric matrix or one triangle, see [`Symmetric`]; `b` and the
 /// result are `n x m`. The options are options of the factorisation. Accuracy: `|b - A x|_i <= 2^(4 - precision_bits)
 /// (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column; with [`Accuracy::Entrywise`](crate::Accuracy) in the
-/// options `|b - A x|_i <= 2^(4 - precision_bits) (|L| |L^T| |x| + |b|)_i`, where the factorisation reached it
-/// according to the report. The bits depend only on `A`, `B`, the precision and the accuracy. Cost: one factorisation,
+/// options `|b - A x|_i <= 2^(4 - precision_bits) (|L| |L^T| |x| + |b|)_i`, if the report states that the factorisation
+/// reached this accuracy. The bits depend only on `A`, `B`, the precision and the accuracy. Cost: one factorisation,
 /// `n^3 / 6` word products for each prime, and `n^2 m` word products for the solve. Source: docs/ALGORITHM.md, "Solves
 /// with a Cholesky factor".
 ///
@@ -146,7 +146,7 @@ fn solve_and_keep(
     Ok((factor, solved.after(report, start)))
 }
 
-/// `A X = B`, refined; see [`solve_refined_with`].
+/// Solves `A X = B` with iterative refinement; see [`solve_refined_with`].
 ///
 /// ```
 /// use sunzi::{Context, Matrix};
@@ -172,9 +172,9 @@ pub fn solve_refined<'a, 'b>(
 ///
 /// Shapes as in [`solve_with`]. Accuracy: `|b - A x|_ij <= 2^(1 - precision_bits) (|A| |x| + |b|)_ij` for every entry:
 /// a componentwise bound, which a solve without refinement does not give. The bits depend only on `A`, `B`, the
-/// precision and the options. Cost: one factorisation at `factor_bits`; each correction needs a product with `A`, with
-/// as many bits as are correct by then, and a solve at `factor_bits`, and gains about `factor_bits - log2(condition)`
-/// bits. Source: docs/ALGORITHM.md, "Refinement".
+/// precision and the options. Cost: one factorisation at `factor_bits`; each correction needs a product with `A`, whose
+/// precision is the number of bits that are already correct, and a solve at `factor_bits`; it gains about `factor_bits
+/// - log2(condition)` bits. Source: docs/ALGORITHM.md, "Refinement".
 ///
 /// ```
 /// use sunzi::{Context, Matrix, RefineOptions};

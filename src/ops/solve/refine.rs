@@ -172,8 +172,9 @@ impl RefineShape {
 /// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and `columns` right-hand sides, all of
 /// `precision_bits` bits: the factorisation, then alternately a solve at the factor's precision and a residual.
 ///
-/// Nothing is computed, except that the kernel's tables are made and kept in the context. The assumption on pivots is
-/// that of [`crate::plans::plan_trsm`]. Without a limit a call with many right-hand sides may need a third less.
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. The pivots are assumed to be
+/// as in [`crate::plans::plan_trsm`]. Without a memory limit, a call with many right-hand sides may need a third less
+/// memory than planned.
 ///
 /// ```
 /// use sunzi::{Context, RefineOptions, plans};

@@ -81,8 +81,8 @@ pub struct SolveReport {
     /// The algorithm that computed the unknowns.
     pub path: Path,
     /// The accuracy that holds for the residual; for a solve with a given factor, the residual of the system whose
-    /// matrix is the product of the factors. It is accuracy by norms also if the factorisation before the solve had too
-    /// few bits for entrywise accuracy.
+    /// matrix is the product of the factors. The accuracy is by norms also if the factorisation before the solve had
+    /// too few bits for entrywise accuracy.
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,

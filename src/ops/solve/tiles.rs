@@ -292,25 +292,6 @@ pub(crate) fn workers(ctx: &Context, columns: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::Matrix;
-    use crate::ops::trsm::{TrsmOptions, trsm_with};
-
-    /// A lower triangle of `order` rows and `columns` right-hand sides, with exponents far apart.
-    fn system(order: usize, columns: usize) -> [Matrix; 2] {
-        let mut state = 1u64;
-        let mut entry = |spread: i32| {
-            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            ((state >> 11) as f64 / (1u64 << 53) as f64 - 0.5) * 2f64.powi((state >> 3) as i32 % spread)
-        };
-        let mut t = Matrix::zeros(order, order, 60).unwrap();
-        let mut b = Matrix::zeros(order, columns, 60).unwrap();
-        for i in 0..order {
-            (0..i).for_each(|j| t.set_f64(i, j, entry(40) / 2f64.powi(40) / order as f64).unwrap());
-            t.set_f64(i, i, 1.0 + entry(1).abs()).unwrap();
-            (0..columns).for_each(|j| b.set_f64(i, j, entry(60)).unwrap());
-        }
-        [t, b]
-    }
 
     #[test]
     fn a_rank_without_right_sides_takes_pieces_that_fit() {
@@ -327,27 +308,6 @@ mod tests {
         let limits = [None, Some(104_500), Some(104_499), Some(16_500), Some(16_499), Some(0)];
         let rows = limits.map(|limit_bytes| piece_rows(MemoryBudget::new(limit_bytes), &size));
         assert_eq!(rows, [104, 104, 56, 16, 8, 8]);
-    }
-
-    #[test]
-    fn a_kernel_that_is_chosen_for_a_large_solve_gives_the_same_bits() {
-        let free = Context::builder().threads(2).build().unwrap();
-        let own = free.kernel().name();
-        let large = crate::kernels::preferred_for_large_solves();
-        let chosen = large.map_or(own, |(kernel, _)| kernel.name());
-        let order = large.map_or(700, |(_, costs)| costs.least_rows(200));
-        // In one band, and in two.
-        for (columns, bands) in [(401, 1), (801, 2)] {
-            let [t, b] = system(order, columns);
-            let forced = Context::builder().threads(2).kernel(own).build().unwrap();
-            let [got, want] = [&free, &forced].map(|ctx| trsm_with(ctx, &t, &b, 60, &TrsmOptions::default()).unwrap());
-            assert_eq!((got.report.kernel, want.report.kernel), (chosen, own));
-            assert_eq!((got.report.bands, want.report.bands), (bands, bands));
-            assert!(got.result == want.result, "{chosen} gives other bits than {own}");
-            let limited = free.with_memory_bytes(Some(1 << 40));
-            let limited = trsm_with(&limited, &t, &b, 60, &TrsmOptions::default()).unwrap();
-            assert_eq!((limited.report.kernel, limited.result == want.result), (own, true));
-        }
     }
 
     #[test]

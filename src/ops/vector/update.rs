@@ -304,7 +304,9 @@ pub fn hadamard_into<'r>(
     check_precision(precision_bits)?;
     options.alpha.map_or(Ok(()), |alpha| check_scalar("alpha", alpha))?;
     let Some((first, _)) = pairs.first() else {
-        return Err(Error::InvalidArgument("a sum of no Hadamard products has no shape".into()));
+        return Err(Error::InvalidArgument(
+            "the list of Hadamard products is empty: pass at least one pair of matrices".into(),
+        ));
     };
     let (rows, cols) = (first.rows(), first.cols());
     for matrix in pairs.iter().flat_map(|(a, b)| [a, b]) {

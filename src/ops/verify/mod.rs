@@ -107,9 +107,9 @@ pub struct Verification {
 /// have `|Q_ij - (P^T P)_ij| <= 2^(1-b) ||p_i|| ||p_j||`, compared by integers. With `exact_integers`, (2) is
 /// Freivalds' test modulo a random prime ([`freivalds_syrk`]) and (3) requires equality.
 ///
-/// An error in an entry that is not compared is found by (2): always where it exceeds `8 N` times its bound and the
-/// rest of its row is right, else with probability at least `1 - 2^-v` beyond `4 N` times (`v` scaled vectors: 3 by
-/// default). A smaller error there may pass.
+/// An error in an entry that is not compared is found by (2): always if it exceeds `8 N` times its bound and the rest
+/// of its row is right, and with probability at least `1 - 2^-v` if it exceeds `4 N` times its bound, where `v` is the
+/// number of scaled vectors (3 by default). A smaller error in such an entry may pass.
 ///
 /// Norms are rounded up, by less than one part in 2^40 for up to a million rows. If the exponents of one column spread
 /// over more than 2^20 bits, bits that cannot matter are cut off, and their sum, below `2^-60` of the bound, is added

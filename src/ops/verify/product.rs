@@ -343,12 +343,12 @@ fn explain(ctx: &Context, problem: &ClaimedProduct<'_>, bounds: &Bounds, row: us
         _ => Error::verification(ErrorText::counted(|base| {
             let (operation, claim) = (problem.operation, &problem.claim);
             let row = base.one(if claim.transposed { "column" } else { "row" }, row);
-            format!("{operation}: {row}: |r_i| is {ratio:.4e} times its bound {}", claim.row_unit)
+            format!("{operation}: {row}: the residual |r_i| is {ratio:.4e} times its bound {}", claim.row_unit)
         })),
     }
 }
 
-/// Tests whether integers `q` are exactly `P^T P` (or `P P^T`), by one random vector modulo one random prime.
+/// Tests whether the integer matrix `q` is exactly `P^T P` (or `P P^T`), by one random vector modulo one random prime.
 ///
 /// The test compares `P^T (P x)` with `Q x` modulo a prime drawn from all primes between `2^60` and `2^61`, where `x`
 /// is uniform modulo the prime. A wrong `q` passes with probability below `2^-60 + h 2^-60`, where `h` is the number of
@@ -378,7 +378,7 @@ pub fn freivalds_syrk<'a, 'b>(
     run(ctx, &ClaimedProduct::syrk(p.into(), q.into(), options)?, options)
 }
 
-/// Tests whether integers `c` are exactly `op(A) op(B)`; as [`freivalds_syrk`].
+/// Tests whether the integer matrix `c` is exactly `op(A) op(B)`, as [`freivalds_syrk`].
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, freivalds_gemm};

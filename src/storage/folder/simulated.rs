@@ -320,7 +320,7 @@ impl Folder for SimulatedFolder {
         let disk = self.0.call()?;
         disk.find(name)?;
         Ok(match disk.faults.no_direct_io {
-            true => DirectIo::Absent("the simulated file system has none".to_string()),
+            true => DirectIo::Absent("the simulated file system does not support it".to_string()),
             false => DirectIo::Aligned(SECTOR as u32),
         })
     }

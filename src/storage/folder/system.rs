@@ -30,7 +30,7 @@ impl SystemFolder {
     pub fn open_or_make(path: &Path) -> Result<SystemFolder, (&'static str, io::Error)> {
         match std::fs::create_dir(path) {
             // The folder's own name has to outlast a power cut as well.
-            Ok(()) => sync_parent(path).map_err(|refused| ("sync the folder of", refused))?,
+            Ok(()) => sync_parent(path).map_err(|refused| ("sync its folder", refused))?,
             Err(refused) if refused.kind() == io::ErrorKind::AlreadyExists => {}
             Err(refused) => return Err(("make the folder", refused)),
         }
@@ -248,7 +248,7 @@ mod direct {
         let absent = |reason: &str| Ok(DirectIo::Absent(reason.to_string()));
         let kind = fs::fstatfs(&folder.descriptor)?.f_type as i64;
         if IN_MEMORY.contains(&kind) {
-            return absent("its files are in memory");
+            return absent("the directory is in memory");
         }
         let file = match folder.open_at(name, OFlags::RDONLY, Access::Direct) {
             Ok(file) => file,
@@ -264,10 +264,11 @@ mod direct {
             device_block(answer.stx_dev_major, answer.stx_dev_minor).unwrap_or(IoBuffer::ALIGNMENT as u32)
         };
         match alignment {
-            0 => absent("the file system reports that it has none"),
-            wide if wide as usize > IoBuffer::ALIGNMENT => {
-                absent(&format!("it requires an alignment of {wide} bytes, above {}", IoBuffer::ALIGNMENT))
-            }
+            0 => absent("the file system reports that it does not support it"),
+            wide if wide as usize > IoBuffer::ALIGNMENT => absent(&format!(
+                "the file system requires an alignment of {wide} bytes, more than {}",
+                IoBuffer::ALIGNMENT
+            )),
             alignment => Ok(DirectIo::Aligned(alignment)),
         }
     }

@@ -3,6 +3,7 @@
 use crate::common::solves::assert_trsm_bound;
 use crate::common::{Kind, Rng, forced, in_turn, kernel_names, matrix, seeds};
 use rug::Float;
+use sunzi::advanced::kernels;
 use sunzi::{Accuracy, Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo, trsm, trsm_with};
 
 fn context(threads: usize) -> Context {
@@ -294,4 +295,49 @@ fn small_unknowns_are_right_beside_large_ones() {
         assert!(x.get(0, 7) == b.get(0, 7), "{accuracy:?}");
         assert!(accuracy == Accuracy::Norm || x == b, "an unknown of 2^-5000 beside 1 is lost");
     }
+}
+
+/// A lower triangle of `order` rows and `columns` right-hand sides, with exponents far apart.
+fn system(order: usize, columns: usize) -> [Matrix; 2] {
+    let mut state = 1u64;
+    let mut entry = |spread: i32| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        ((state >> 11) as f64 / (1u64 << 53) as f64 - 0.5) * 2f64.powi((state >> 3) as i32 % spread)
+    };
+    let mut t = Matrix::zeros(order, order, 60).unwrap();
+    let mut b = Matrix::zeros(order, columns, 60).unwrap();
+    for i in 0..order {
+        (0..i).for_each(|j| t.set_f64(i, j, entry(40) / 2f64.powi(40) / order as f64).unwrap());
+        t.set_f64(i, i, 1.0 + entry(1).abs()).unwrap();
+        (0..columns).for_each(|j| b.set_f64(i, j, entry(60)).unwrap());
+    }
+    [t, b]
+}
+
+/// Solves so large that another kernel suits them have the bits of the context's own, in one band and in two; under a
+/// memory limit they stay on their own. Each solve takes part of a second: the columns of one band are those of two.
+#[test]
+fn a_kernel_that_is_chosen_for_a_large_solve_gives_the_same_bits() {
+    let free = context(2);
+    let own = free.kernel().name();
+    let large = kernels::preferred_for_large_solves();
+    let chosen = large.map_or(own, |(kernel, _)| kernel.name());
+    let order = large.map_or(700, |(_, costs)| costs.least_rows(200));
+    let [t, b] = system(order, 801);
+    let forced = Context::builder().threads(2).kernel(own).build().unwrap();
+    let solved = |ctx: &Context, columns| {
+        let b = b.view().block(0..order, 0..columns).unwrap();
+        trsm_with(ctx, &t, b, 60, &TrsmOptions::default()).unwrap()
+    };
+    let want = solved(&forced, 801);
+    assert_eq!((want.report.kernel, want.report.bands), (own, 2));
+    for (columns, bands) in [(401, 1), (801, 2)] {
+        let got = solved(&free, columns);
+        assert_eq!((got.report.kernel, got.report.bands), (chosen, bands));
+        let want = want.result.view().block(0..order, 0..columns).unwrap().to_matrix().unwrap();
+        assert!(got.result == want, "{chosen} gives other bits than {own}");
+    }
+    let limited = solved(&free.with_memory_bytes(Some(1 << 40)), 401);
+    let want = want.result.view().block(0..order, 0..401).unwrap().to_matrix().unwrap();
+    assert_eq!((limited.report.kernel, limited.result == want), (own, true));
 }

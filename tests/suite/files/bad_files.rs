@@ -31,23 +31,24 @@ fn first_lines() {
         ("%%MatrixMarket vector array real general\n", "line 1: the file holds a 'vector', not a matrix".into()),
         (
             "%%MatrixMarket matrix dense real general\n",
-            "line 1: unknown arrangement 'dense': array and coordinate are supported".into(),
+            "line 1: the arrangement 'dense' is not supported: only array and coordinate are".into(),
         ),
         (
             "%%MatrixMarket matrix array complex general\n",
-            "line 1: entries of kind 'complex' are not supported: real and integer are".into(),
+            "line 1: entries of kind 'complex' are not supported: only real and integer entries are".into(),
         ),
         (
             "%%MatrixMarket matrix coordinate pattern general\n",
-            "line 1: entries of kind 'pattern' are not supported: real and integer are".into(),
+            "line 1: entries of kind 'pattern' are not supported: only real and integer entries are".into(),
         ),
         (
             "%%MatrixMarket matrix array real skew-symmetric\n",
-            "line 1: matrices of kind 'skew-symmetric' are not supported: general and symmetric are".into(),
+            "line 1: matrices of kind 'skew-symmetric' are not supported: only general and symmetric matrices are"
+                .into(),
         ),
         (
             "%%MatrixMarket matrix array real Hermitian\n",
-            "line 1: matrices of kind 'hermitian' are not supported: general and symmetric are".into(),
+            "line 1: matrices of kind 'hermitian' are not supported: only general and symmetric matrices are".into(),
         ),
         ("\x7fELF\x02\x01\n", format!("{must} '\\x7fELF\\x02\\x01'")),
     ];
@@ -68,7 +69,7 @@ fn sizes() {
         ("array real general\ntwo 3\n", "line 2: the row count must be a whole number, found 'two'"),
         ("array real general\n2 3.0\n", "line 2: the column count must be a whole number, found '3.0'"),
         ("coordinate real general\n2 3 -1\n", "line 2: the entry count is negative: '-1'"),
-        ("array real symmetric\n2 3\n", "line 2: a symmetric matrix must be square, this one is 2 x 3"),
+        ("array real symmetric\n2 3\n", "line 2: the matrix is 2 x 3, but a symmetric matrix must be square"),
         (
             "array real general\n1000000000 1000000000\n1\n",
             "line 2: a 1000000000 x 1000000000 matrix of 128 bits is too large to address",
@@ -83,8 +84,8 @@ fn sizes() {
             "array real general\n18446744073709551615 18446744073709551615\n",
             "line 2: a 18446744073709551615 x 18446744073709551615 matrix of 128 bits is too large to address",
         ),
-        ("coordinate real general\n2 2 5\n", "line 2: 5 entries do not fit the 4 places of the 2 x 2 matrix"),
-        ("coordinate real symmetric\n2 2 4\n", "line 2: 4 entries do not fit the 3 places of the 2 x 2 matrix"),
+        ("coordinate real general\n2 2 5\n", "line 2: the size line states 5 entries, but a 2 x 2 matrix has only 4"),
+        ("coordinate real symmetric\n2 2 4\n", "line 2: the size line states 4 entries, but a 2 x 2 matrix has only 3"),
         ("array real general\n%sunzi precision_bits=1\n", "line 2: precision_bits must be 2 to 16777216, found '1'"),
         (
             "array real general\n%sunzi precision_bits=many\n",
@@ -215,10 +216,10 @@ fn binary_entries_that_are_no_numbers() {
     let at = "entry at row 1, column 1 (counted from 1) is not a valid number: ";
     // Bytes 64..72 are the head, then come two limbs; the lowest 28 bits are below the precision.
     let cases: [(usize, &[u8], &str); 6] = [
-        (64, &[0; 8], "a zero with a significand"),
-        (64, &[4, 0, 0, 0, 0, 0, 0, 0], "its exponent is out of range or its head malformed"),
-        (64, &[2, 0, 0, 0, 1, 0, 0, 0], "its exponent is out of range or its head malformed"),
-        (64, &[2, 0, 0, 0, 0, 0, 0, 0x80], "its exponent is out of range or its head malformed"),
+        (64, &[0; 8], "it is zero, but its significand is not"),
+        (64, &[4, 0, 0, 0, 0, 0, 0, 0], "its exponent is out of range, or its head is malformed"),
+        (64, &[2, 0, 0, 0, 1, 0, 0, 0], "its exponent is out of range, or its head is malformed"),
+        (64, &[2, 0, 0, 0, 0, 0, 0, 0x80], "its exponent is out of range, or its head is malformed"),
         (87, &[0x40], "the top bit of its significand is 0"),
         (72, &[1], "it has bits below its precision"),
     ];
@@ -259,7 +260,7 @@ fn a_line_without_end_does_not_fill_the_memory() {
     let file = b"%%MatrixMarket matrix array real general\n1 1\n".chain(endless);
     let source = Source::new(Path::new("bad"), FileFormat::MatrixMarket);
     let message = read_stream(file, &source, &ReadOptions::new(64)).unwrap_err().to_string();
-    assert_eq!(message, "bad: line 3: more than 67108864 bytes without a break");
+    assert_eq!(message, "bad: line 3: a number or name is longer than 67108864 bytes");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn blocks_of_sdpb() {
                 part("bilinear_bases_odd").cols()
             );
             let error = read(&file, &ReadOptions::new(768)).unwrap_err().to_string();
-            assert!(error.contains("it has 'bilinear_bases_even', 'bilinear_bases_odd', 'c', 'B'"), "{error}");
+            assert!(error.contains("its keys are 'bilinear_bases_even', 'bilinear_bases_odd', 'c', 'B'"), "{error}");
         }
         assert_eq!(row, whole.rows());
     }

@@ -273,7 +273,7 @@ fn files_by_name_and_their_headers() {
     }
     let message = write(folder.path().join("a.xyz"), &matrix, &WriteOptions::default()).unwrap_err().to_string();
     assert!(
-        message.contains("a.xyz: the name does not say the format: it must end in one of .mtx, .bin, .csv"),
+        message.contains("a.xyz: the name does not determine the format: it must end in one of .mtx, .bin, .csv"),
         "{message}"
     );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "no temporary file is left");

@@ -54,7 +54,7 @@ fn tables_with_every_separator() {
     }
     assert_eq!(rows("1\n2\n", FileFormat::Text), [[1.0], [2.0]]);
     let loaded = load(b"x;y\n1;2\n", FileFormat::Csv, &ReadOptions::new(100)).unwrap();
-    assert_eq!(loaded.remarks, ["line 1 was taken as headings and passed over: 'x;y'"]);
+    assert_eq!(loaded.remarks, ["line 1 was read as headings and skipped: 'x;y'"]);
     // A precision in a comment, and the least that numbers need.
     let loaded = load(b"# sunzi precision_bits=77\n0.1\n", FileFormat::Csv, &ReadOptions::new(None)).unwrap();
     assert_eq!((loaded.precision_bits_comment, loaded.matrix.precision_bits()), (Some(77), 77));
@@ -103,8 +103,8 @@ fn lists_of_json() {
     for (text, want) in [
         ("", "line 1: the file ends where a value is expected"),
         ("[[1,2],[3]]", "line 1: row 2 has 1 entries, the rows above it have 2"),
-        ("[[1,2],3]", "line 1: a list holds either rows or numbers, not both"),
-        ("[[[1]]]", "line 1: a list within a row: a matrix has two levels of lists"),
+        ("[[1,2],3]", "line 1: a list contains both rows and numbers: it must contain only one of them"),
+        ("[[[1]]]", "line 1: a row contains a list: a matrix has only two levels of lists"),
         ("[[1,2]", "line 1: the file ends within a list"),
         ("[[1,]]", "line 1: entry at row 1, column 2 (counted from 1) is not a number: ''"),
         ("[[1 2]]", "line 1: a comma or the end of the list is expected, found '2'"),
@@ -114,8 +114,8 @@ fn lists_of_json() {
         ("[[NaN]]", "line 1: entry at row 1, column 1 (counted from 1) is NaN: every entry must be finite"),
         (
             "{\"a\": [1], \"b\": {\"c\": \"]\"}}",
-            "line 1: an object stands where a list is expected: name one of its values, such as test:a; it has 'a', \
-             'b'",
+            "line 1: an object stands where a list is expected: name one of its values, such as test:a; its keys are \
+             'a', 'b'",
         ),
     ] {
         assert_eq!(refusal(text.as_bytes(), FileFormat::Json), format!("test: {want}"), "{text:?}");
@@ -135,13 +135,13 @@ fn values_inside_of_json() {
     };
     assert_eq!(at("deep/1/B"), Ok(1.5));
     assert_eq!(at("deep/0/x"), Ok(1.0));
-    let keys = "it has 'note', 'n', 'deep', 'last'";
+    let keys = "its keys are 'note', 'n', 'deep', 'last'";
     assert_eq!(at("B"), Err(format!("test: line 1: the object has no key 'B': {keys}")));
-    let beyond = "test: line 1: the list has 2 values, so there is no number 2 (counted from 0)";
+    let beyond = "test: line 1: the list has 2 values, so the index 2 (counted from 0) is out of range";
     assert_eq!(at("deep/2"), Err(beyond.into()));
-    assert!(at("deep/x").unwrap_err().contains("select one of its values by number, counted from 0"));
+    assert!(at("deep/x").unwrap_err().contains("select a value of the list by its index, counted from 0"));
     assert!(at("n/x").unwrap_err().contains("an object or list that holds 'x' is expected, found '-'"));
-    assert!(at("deep/1").unwrap_err().contains("such as test:deep/1/B; it has 'B', 'y'"));
+    assert!(at("deep/1").unwrap_err().contains("such as test:deep/1/B; its keys are 'B', 'y'"));
     // What follows is looked at too: a file that was cut off is noticed.
     let source = Source::new("test".as_ref(), FileFormat::Json).member("deep/0/x");
     for length in 60..text.len() {
@@ -270,7 +270,7 @@ fn names_say_format_and_compression() {
         }
     }
     let refused = read(folder.path().join("x.xyz"), &ReadOptions::new(53)).unwrap_err().to_string();
-    assert!(refused.contains("x.xyz: the name does not say the format"), "{refused}");
+    assert!(refused.contains("x.xyz: the name does not determine the format"), "{refused}");
 }
 
 /// A line that is repeated, as long as anyone reads.

@@ -202,7 +202,7 @@ fn what_cannot_be_is_refused_on_all_ranks() {
             "rank 3: local part: shapes do not fit: 5 x 3 against 4 x 3",
             &(|rank| (good.clone(), root.clone(), usize::from(rank == 3_usize))) as &Case<'_>,
         ),
-        ("a grid of 1 x 5 ranks for 4", &|_| (good.clone(), wide.clone(), 0)),
+        ("a grid of 1 x 5 ranks has 5 ranks, but there are only 4", &|_| (good.clone(), wide.clone(), 0)),
         ("ranks request different distributions", &|rank| (good.clone(), Distribution::on_root(10, 6, 4, rank / 2), 0)),
         ("shapes do not fit: 10 x 6 against 10 x 7", &|_| (good.clone(), Distribution::on_root(10, 7, 4, 0), 0)),
     ] {

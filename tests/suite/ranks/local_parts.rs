@@ -180,7 +180,7 @@ fn what_does_not_fit_is_refused_on_all_ranks() {
         ] {
             let mine = if rank.rank() == 0 { odd } else { TrsmOptions::new() };
             let error = trsm_with(&ctx, &team, &t, &sides, bits, &mine).unwrap_err();
-            assert!(error.to_string().contains("ranks differ in the side"), "{error}");
+            assert!(error.to_string().contains("the ranks pass different sides"), "{error}");
         }
         // The other triangle of a factor, which is no symmetric matrix.
         let mut square = Matrix::zeros(10, order, bits).unwrap();
@@ -212,7 +212,7 @@ fn memory_that_does_not_fit_a_solution_is_refused_on_all_ranks() {
         // Each rank alone is another group.
         let (alone, all) = (rank.split(rank.rank()).unwrap(), even_rows(order, 9, 1));
         let error = found.fill_local(&*alone, &all, Matrix::zeros(order, 9, bits).unwrap().view_mut()).unwrap_err();
-        let said = format!("a solution of rank {} of 2 on rank 0 of 1", rank.rank());
+        let said = format!("the solution belongs to rank {} of 2, but is used on rank 0 of 1", rank.rank());
         assert!(error.to_string().contains(&said), "{error}");
         found.fill_local(rank, &to, memory[0].view_mut()).unwrap();
         let want = solve_with(

@@ -255,7 +255,10 @@ fn a_grid_that_does_not_fit_is_refused() {
         let options = dist_options().grid(RankGrid { rows: 2, cols: 2 });
         syrk(&ctx, &mut team, &[p.view()], 100, &options).map(drop).unwrap_err().to_string()
     });
-    assert!(errors.iter().all(|error| error == "a grid of 2 x 2 ranks for 3"), "{errors:?}");
+    assert!(
+        errors.iter().all(|error| error == "a grid of 2 x 2 ranks has 4 ranks, but there are only 3"),
+        "{errors:?}"
+    );
 }
 
 /// An error of a rank that is not the first of its node carries its number among all ranks.

@@ -66,21 +66,23 @@ fn a_matrix_is_scattered_from_one_root_as_all_say() {
         DistMatrix::scatter(rank, root, (rank.rank() == holder).then_some(&whole), shape, bits)
     };
     let good = map(20, 12);
-    refused("root 2 is not one of 2 ranks", |rank| scatter(rank, 2, 2, good, 100));
+    refused("there is no rank 2 among 2 ranks to be the root", |rank| scatter(rank, 2, 2, good, 100));
     let wide = TileMap { grid: RankGrid { rows: 3, cols: 1 }, ..good };
-    refused("a grid of 3 x 1 ranks for 2", |rank| scatter(rank, 0, 0, wide, 100));
-    refused("only rank 0 may pass the matrix", |rank| scatter(rank, 0, 1, good, 100));
-    refused("only rank 0 may pass the matrix", |rank| scatter(rank, 0, 9, good, 100));
+    refused("a grid of 3 x 1 ranks has 3 ranks, but there are only 2", |rank| scatter(rank, 0, 0, wide, 100));
+    refused("rank 0 must pass the matrix, and no other rank may", |rank| scatter(rank, 0, 1, good, 100));
+    refused("rank 0 must pass the matrix, and no other rank may", |rank| scatter(rank, 0, 9, good, 100));
     refused("20 x 12 against 21 x 12", |rank| scatter(rank, 0, 0, map(21, 12), 100));
     refused("the matrix has 100 bits, but the result has 200", |rank| scatter(rank, 0, 0, good, 200));
-    refused("ranks differ", |rank| scatter(rank, 0, 0, TileMap { tile_size: 8 + 8 * rank.rank(), ..good }, 100));
+    refused("the ranks pass different roots", |rank| {
+        scatter(rank, 0, 0, TileMap { tile_size: 8 + 8 * rank.rank(), ..good }, 100)
+    });
     let none = || {
         local::run(1, |rank| {
             DistMatrix::scatter(rank, 0, None, TileMap { grid: RankGrid::for_ranks(1), ..good }, 100).is_err()
         })
     };
     assert!(none().into_iter().all(|is_refused| is_refused));
-    refused("gather: rank 2 is not one of 2 ranks", |rank| scatter(rank, 0, 0, good, 100)?.gather(rank, 2));
+    refused("gather: there is no rank 2 among 2 ranks", |rank| scatter(rank, 0, 0, good, 100)?.gather(rank, 2));
 }
 
 #[test]
@@ -89,7 +91,7 @@ fn factors_that_ranks_ask_for_differently_are_refused() {
     let factor = |rank: &local::LocalRank, shape: TileMap, bits: u32, options: DistCholeskyOptions| {
         cholesky_with(&ctx(), &team(rank), &DistMatrix::zeros(shape, rank.rank(), 100)?, bits, &options)
     };
-    let (shape, differ) = (map(24, 24), "cholesky: ranks differ");
+    let (shape, differ) = (map(24, 24), "cholesky: the ranks pass different");
     refused(differ, |rank| {
         let grid = (rank.rank() == 1).then_some(RankGrid { rows: 1, cols: 2 });
         factor(rank, shape, 90, options.grid(grid))
@@ -136,13 +138,13 @@ fn triangular_solves_that_ranks_ask_for_differently_are_refused() {
         (scaled, plain.alpha(&two)),
     ];
     for (first, second) in odd {
-        refused("trsm: ranks differ", |rank| {
+        refused("trsm: the ranks pass different", |rank| {
             let zeros = || DistMatrix::zeros(map(24, 24), rank.rank(), 100);
             let options = if rank.rank() == 0 { first } else { second };
             trsm_with(&ctx(), &team(rank), &zeros()?, &zeros()?, 90, &options)
         });
     }
-    refused("ranks differ in shapes, tiles, precision, accuracy or scalar", |rank| {
+    refused("ranks differ in shapes, tiles, precision, accuracy or scalar: all ranks must pass the same", |rank| {
         let zeros = || DistMatrix::zeros(map(24, 24), rank.rank(), 100);
         let accuracy = if rank.rank() == 0 { Accuracy::Norm } else { Accuracy::Entrywise };
         solve_with(&ctx(), &team(rank), &zeros()?, &zeros()?, 90, accuracy)
@@ -195,7 +197,7 @@ fn products_that_ranks_ask_for_differently_are_refused() {
     let turned = |rank: &local::LocalRank| if rank.rank() == 0 { Op::NoTranspose } else { Op::Transpose };
     // One of them does not fit, the other does.
     assert_eq!(refusals(|rank| product(rank, turned(rank), 16)).len(), 2);
-    refused("gemm: ranks differ", |rank| product(rank, Op::NoTranspose, 16 + rank.rank()));
+    refused("gemm: the ranks pass different", |rank| product(rank, Op::NoTranspose, 16 + rank.rank()));
 }
 
 #[test]
@@ -240,11 +242,11 @@ fn tiles_in_the_place_of_others_are_refused() {
         }
         a.gather(rank, 0)
     };
-    let words = "rank 1: a tile was replaced by another one";
+    let words = "rank 1: a tile was replaced by one of another position, shape or precision";
     refused(words, |rank| changed(rank, |a| a.tiles_mut()[0].1 = Matrix::zeros(8, 7, 100).unwrap()));
     refused(words, |rank| changed(rank, |a| a.tiles_mut()[0].1 = Matrix::zeros(8, 8, 101).unwrap()));
     refused(words, |rank| changed(rank, |a| a.tiles_mut().swap(0, 1)));
-    refused("gather: ranks differ in the root", |rank| {
+    refused("gather: the ranks pass different roots", |rank| {
         DistMatrix::zeros(map(20, 12), rank.rank(), 100).unwrap().gather(rank, rank.rank())
     });
     let lower = TileMap { triangle: Some(Uplo::Lower), ..map(20, 20) };

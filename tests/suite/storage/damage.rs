@@ -81,7 +81,7 @@ fn a_damaged_header_or_a_cut_file_is_reported_when_the_directory_is_opened() {
         assert_eq!((found.len(), found[0]), (2, ("copy", "it is the file of group 'g'")));
         assert!(found[1].0 == "g" && found[1].1.contains(reason), "{found:?}");
         assert_eq!(opened.names(), Vec::<String>::new());
-        assert!(told(opened.publish("g", &OBJECTS)).0.contains("is damaged, and has to be deleted first"));
+        assert!(told(opened.publish("g", &OBJECTS)).0.contains("is damaged and must be deleted first"));
         opened.delete("g").unwrap();
         opened.delete("copy").unwrap();
         opened.publish("g", &OBJECTS).unwrap();

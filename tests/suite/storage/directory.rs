@@ -22,7 +22,7 @@ fn a_directory_of_something_else_is_refused_by_the_key_that_differs() {
     assert!(words.ends_with(expected) && words.starts_with(&*path.to_string_lossy()) && code == 3, "{words}");
     fs::write(path.join("identity.json"), "{}").unwrap();
     let (words, _) = told(open(&path, &identity()));
-    assert!(words.contains("identity.json: the identity of the storage directory is damaged"), "{words}");
+    assert!(words.contains("identity.json: the identity file of the storage directory is damaged"), "{words}");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn without_direct_io_pages_are_dropped_and_the_report_says_so() {
     let report = opened.storage.report().clone();
     assert_eq!((report.caching, report.alignment), (Caching::DropBehind, None));
     let remark = report.remarks.concat();
-    let absent = "/simulated: direct I/O is not available (the simulated file system has none)";
+    let absent = "/simulated: direct I/O is not available (the simulated file system does not support it)";
     assert!(remark.starts_with(absent), "{remark}");
     opened.publish("g", &[("a", 5)]).unwrap();
     opened.check(&["a"]).unwrap();
@@ -98,7 +98,7 @@ fn without_direct_io_pages_are_dropped_and_the_report_says_so() {
         assert_eq!(report.alignment.is_some(), report.remarks.is_empty(), "{report:?}");
         assert_eq!(report.caching == Caching::Direct, report.alignment.is_some());
         if place.path().starts_with("/dev/shm") {
-            assert!(report.remarks[0].contains("its files are in memory"), "{report:?}");
+            assert!(report.remarks[0].contains("the directory is in memory"), "{report:?}");
         }
     }
 }

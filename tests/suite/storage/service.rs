@@ -119,13 +119,13 @@ fn a_request_that_cannot_be_meant_is_refused_with_its_numbers() {
         told(opened.storage.publish(PublishRequest { group: group(group_name), objects, tag: 0, priority }))
     };
     for (refused, words) in [
-        (request("b", "g", 0, 1), "group 'g': it is there already"),
-        (request("a", "h", 0, 1), "object 'a': group 'g' has it already"),
+        (request("b", "g", 0, 1), "group 'g': it exists already"),
+        (request("a", "h", 0, 1), "object 'a': it is already in group 'g'"),
         (request("b", "h", 0, 8193), "of 8193 bytes from byte 0 does not fit a buffer of 8192"),
         (request("b", "h", 4096, 4097), "from byte 4096"),
         (request("b", "h", 8, 8), "from byte 8 "),
         (request("b", "h", 1 << 20, 0), "from byte 1048576"),
-        (told(opened.delete("h")), "cannot delete group 'h': there is none"),
+        (told(opened.delete("h")), "cannot delete group 'h': it does not exist"),
     ] {
         assert!(refused.0.contains(words) && refused.1 == 2, "{refused:?}");
     }

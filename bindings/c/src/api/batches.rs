@@ -24,8 +24,8 @@ use sunzi::{
 /// Arguments:
 /// - `a`, `c`: arrays of `count` descriptions; shapes and precisions may differ between problems.
 /// - `statuses`: array for the status of each problem, or null.
-/// - All others as in `sunzi_syrk`, for all problems alike. The arrays of different problems must not overlap if one of
-///   them is written.
+/// - All other arguments as in `sunzi_syrk`, common to all problems. The arrays of different problems must not overlap
+///   if one of them is written.
 ///
 /// The threads of the context share the problems. Each result has the same bits as the single call.
 ///

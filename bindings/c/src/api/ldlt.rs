@@ -27,7 +27,7 @@ pub struct sunzi_ldlt {
 ///
 /// Accuracy: `|A - L D L^T|_ij <= 2^(3 - p) sqrt(g_i g_j)` with p the precision of the factors and
 /// `g_i = (|L| |D| |L^T|)_ii`. For quasi-definite matrices g_i is moderate; for other matrices it may have any size,
-/// and `sunzi_ldlt_solution_digits` shows how many digits that costs.
+/// and `sunzi_ldlt_solution_digits` shows how many digits of a solution are correct.
 ///
 /// Errors: `SUNZI_SINGULAR` if a pivot is 0.
 ///

@@ -9,7 +9,7 @@ use sunzi::plans::ProductPlanOptions;
 use sunzi::{CholeskyOptions, Context, Matrix};
 
 /// Computes the memory that `sunzi_syrk` would take on this context, without `beta`, and stores it in `*plan`; nothing
-/// else is computed. With `beta` the call takes a copy of C in addition.
+/// else is computed. With `beta` the call also needs memory for a copy of C.
 ///
 /// Arguments:
 /// - `format`: format of the operands and of the result.
@@ -20,7 +20,7 @@ use sunzi::{CholeskyOptions, Context, Matrix};
 ///
 /// The call makes and keeps the tables of the kernel. Under a memory limit the plan is the one that the operation would
 /// use within the limit. Unless the accuracy of the context is `SUNZI_NORM`, the plan assumes that all entries are of
-/// one size; the operation takes more memory the wider the exponents of the entries are spread.
+/// one size; the wider the range of the exponents of the entries, the more memory the operation needs.
 ///
 /// # Safety
 /// The header's rules.

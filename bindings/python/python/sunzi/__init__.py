@@ -11,14 +11,15 @@ A function accepts the keywords that its signature lists.
 
 precision : int, optional
     Precision of the result in bits. The default is the largest precision among the operands: an `mpfr` has its own
-    precision, `mpf` and `arb` have the one of `mpmath.mp` and `flint.ctx`, and `float` has 53 bits. `int`, `Fraction`,
-    `Decimal` and `str` have no precision; if all operands are of these types, `precision=` is required. Operands are
-    used exactly, except that fractions and decimals are rounded to this precision, and to 64 bits more if they are
-    factored or solved for. `solve` and `inverse` also accept `precision="auto"`, `digits=` and `dps=`.
+    precision, `mpf` and `arb` have the precision of `mpmath.mp` and `flint.ctx`, and `float` has 53 bits. `int`,
+    `Fraction`, `Decimal` and `str` have no precision; if all operands are of these types, `precision=` is required.
+    Operands are used exactly, except that fractions and decimals are rounded to this precision, and to 64 bits more if
+    they are factored or solved for. `solve` and `inverse` also accept `precision="auto"`, `digits=` and `dps=`.
 accuracy : {'entrywise', 'norm'}
-    Error bound of each entry. With `entrywise`, the default, the error is small relative to the magnitudes of the
-    entry's own terms (componentwise), as for loops over numbers of a longer precision. With `norm` it is small relative
-    to the norms of a row and a column, which takes a little less time. Exact results are exact in both cases.
+    Error bound of each entry. With `entrywise`, the default, the error is at most a small multiple of `2^-precision`
+    times the sum of the magnitudes of the entry's terms, a componentwise bound. With `norm` it is at most a small
+    multiple of `2^-precision` times the norms of a row and a column, which takes a little less time. Results that are
+    requested to be exact are exact in both cases.
 uplo : {'both', 'lower', 'upper', 'lower_only', 'upper_only'}, optional
     Triangle of a symmetric operand that is read. `both`, the default, reads both triangles, which must agree. `lower`
     and `upper` read one triangle; the other triangle must be empty (zeros, or entries that are not finite numbers), or
@@ -36,9 +37,15 @@ report : dict, optional
 
 Balls
 -----
+<<<<<<< HEAD
 If an operand of `gemm`, `syrk`, `trsm`, `solve`, `inverse`, `cholesky`, `Cholesky`, `det` or `log_det` is an `arb_mat`
 or holds `arb`, the result holds balls too. They contain the exact result for every point of the operands' balls; other
 operands are points. `ValueError` is raised if it cannot be shown that all points are regular, or positive definite.
+=======
+If an operand of `gemm`, `syrk`, `solve`, `inverse`, `cholesky` or `log_det` is an `arb_mat` or holds `arb`, the result
+holds balls too. They contain the exact result for every point of the operands' balls; other operands have the radius 0.
+`ValueError` is raised if it cannot be shown that all points are regular, or positive definite.
+>>>>>>> d5b2d392e1735a2c627cd97328cbfd9acf6742ed
 
 Errors
 ------

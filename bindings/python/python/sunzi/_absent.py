@@ -1,24 +1,24 @@
 """Messages for names of NumPy and SciPy that this package lacks, or has under another name."""
 
 _GENERAL = "sunzi has no factorisations of general (unsymmetric) matrices"
-_PRODUCT = "use sunzi.gemm(a, b), or a @ b of two Matrix"
+_PRODUCT = "use sunzi.gemm(a, b), or a @ b for two objects of type Matrix"
 _POSITIVE = "use sunzi.cholesky or sunzi.Cholesky, for symmetric positive definite matrices"
 _TENSORS = "sunzi has no tensors, only matrices; use sunzi.gemm or sunzi.solve on reshaped operands"
 _SQUARES = "sunzi has no singular values; sunzi.extreme_eigenvalue(sunzi.syrk(a)) encloses the square of an extreme one"
 
 _INSTEAD = {
-    "lu": f"{_GENERAL}; for symmetric ones {_POSITIVE}",
-    "lu_factor": f"{_GENERAL}; for symmetric ones {_POSITIVE}",
-    "lu_solve": f"{_GENERAL}; for symmetric ones {_POSITIVE}",
+    "lu": f"{_GENERAL}; {_POSITIVE}",
+    "lu_factor": f"{_GENERAL}; {_POSITIVE}",
+    "lu_solve": f"{_GENERAL}; {_POSITIVE}",
     "qr": f"{_GENERAL}; the Cholesky factor of sunzi.syrk(a) is R up to signs, but loses twice as many bits",
     "svd": _SQUARES,
     "eig": "sunzi has only extreme eigenvalues of symmetric matrices: use sunzi.extreme_eigenvalue or "
     "sunzi.pencil_eigenvalue",
-    "schur": f"{_GENERAL}, and of eigenvalues only extreme ones: use sunzi.extreme_eigenvalue",
+    "schur": f"{_GENERAL} and computes only extreme eigenvalues: use sunzi.extreme_eigenvalue",
     "lstsq": "sunzi has no least squares by QR; sunzi.solve(sunzi.syrk(a), sunzi.gemm(a, b, transpose_a=True)) solves "
     "the normal equations, which lose twice as many bits",
     "pinv": "sunzi has no pseudo-inverses; use sunzi.inverse(a) for symmetric positive definite matrices",
-    "expm": "sunzi has no functions of matrices; sunzi.exp, sunzi.log and sunzi.sqrt are those of the entries",
+    "expm": "sunzi has no functions of matrices; sunzi.exp, sunzi.log and sunzi.sqrt apply to each entry",
     "inv": "use sunzi.inverse(a), for symmetric positive definite matrices",
     "cond": "use sunzi.condition(a), an estimate for symmetric positive definite matrices",
     "slogdet": "use sunzi.log_det(a), or sunzi.Ldlt(a).det() if the sign is not known",
@@ -26,7 +26,8 @@ _INSTEAD = {
     "LinAlgError": "sunzi raises sunzi.NotPositiveDefiniteError, sunzi.NotSymmetricError and sunzi.SingularError, which "
     "are kinds of ValueError",
     "matmul": _PRODUCT,
-    "multi_dot": "sunzi does not choose the order of several products; use a @ (b @ c) of Matrix, or sunzi.gemm",
+    "multi_dot": "sunzi does not choose the order of several products; use a @ (b @ c) for objects of type Matrix, or "
+    "sunzi.gemm",
     "matrix_power": "sunzi has no powers of matrices; use a @ a of a Matrix",
     "matrix_rank": "sunzi has no ranks of matrices",
     "matrix_norm": "use sunzi.norm(a, ord)",

@@ -1,9 +1,9 @@
 """Signatures and documentation of functions that solve many small problems in one call.
 
-Each function takes a list of problems and returns the list of their results. Each result has the same numbers as the
-function for one problem, at the precision of its own operands unless `precision` is given for all of them. The shapes
-of the problems may differ. The threads share the problems. The options are those of the functions for one problem, with
-one value for all problems; `help(sunzi)` describes those of all functions.
+Each function takes a list of problems and returns the list of their results. Each result is bitwise the result of the
+function for one problem, at the precision of that problem's operands unless `precision` is given. The shapes of the
+problems may differ. The threads share the problems. The options are those of the functions for one problem, with one
+value for all problems; `help(sunzi)` describes those of all functions.
 
 errors : {'raise', 'return'}
     Treatment of a problem without a result: the matrix is not positive definite, an entry is not accepted, or a result

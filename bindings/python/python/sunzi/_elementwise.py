@@ -33,7 +33,8 @@ Parameters
 a : matrix
     Any matrix or vector.
 precision : int, optional
-    Precision of the result in bits; see `help(sunzi)`. Fractions, decimals and strings are first rounded to it.
+    Precision of the result in bits; see `help(sunzi)`. Fractions, decimals and strings are first rounded to this
+    precision.
 
 Returns
 -------
@@ -43,7 +44,7 @@ matrix
 Raises
 ------
 ValueError
-    An entry has no value, or one whose exponent is out of range; the message names its place.
+    The function is not defined for an entry, or the exponent of its value is out of range; the message names the place.
 
 Notes
 -----
@@ -81,7 +82,9 @@ log10 = _function("log10", "the logarithm to base 10")
 log1p = _function("log1p", "`log(1 + x)`")
 log2 = _function("log2", "the logarithm to base 2", ">>> sunzi.log2([0.25, 8.0])\n[-2.0, 3.0]")
 reciprocal = _function("reciprocal", "`1 / x`", ">>> sunzi.reciprocal([4.0, 0.1])\n[0.25, 10.0]")
-rint = _function("rint", "the nearest integer, of two the even one,", ">>> sunzi.rint([2.5, -3.7])\n[2.0, -4.0]")
+rint = _function(
+    "rint", "the nearest integer, the even one if two are equally near,", ">>> sunzi.rint([2.5, -3.7])\n[2.0, -4.0]"
+)
 sign = _function("sign", "the sign, -1, 0 or 1,", ">>> sunzi.sign([-2.5, 0.0])\n[-1.0, 0.0]")
 sin = _function("sin", "the sine")
 sinh = _function("sinh", "the hyperbolic sine")

@@ -47,8 +47,8 @@ def syrk(
     c : matrix, N x N, optional
         Symmetric matrix. Both triangles are read and must agree, unless `uplo` names one of them.
     exact : bool
-        The entries are integers, and the result is exact, at a precision that holds it. Strings and fractions are read
-        exactly and must be integers.
+        Whether the entries are integers and the result must be exact; its precision is then as high as necessary.
+        Strings and fractions are read exactly and must be integers.
     uplo, accuracy, precision, context, progress, out, report
         Options of all functions; see `help(sunzi)`.
 
@@ -152,7 +152,7 @@ def trsm(
     Parameters
     ----------
     t : matrix, n x n
-        Triangular matrix, of which the triangle `uplo` is read (with `unit` without its diagonal, which is taken as
+        Triangular matrix, of which the triangle `uplo` is read (with `unit`, its diagonal is not read and consists of
         ones).
     b : matrix, n x m
         Right-hand sides; m x n for `side="right"`.
@@ -171,7 +171,7 @@ def trsm(
     Raises
     ------
     SingularError
-        The diagonal has a zero; `index` is the first.
+        The diagonal has a zero; `index` is the index of the first one.
 
     Notes
     -----
@@ -273,13 +273,13 @@ def solve(
     factor_precision : int, optional
         Precision of the factor, smaller than `precision`. The factorisation is cheaper, and the solution is refined.
     digits : int, optional
-        Number of correct digits of the result, in the maximum norm of the worst column. The precision is the least one, to some bits,
-        at which the result has them by an estimate, or with `certified` by a proof. `precision="auto"` is the same with
-        30 digits, or with those that the type of the results holds (15 for `float`); `report["precision_bits"]` is the
-        precision that was found.
+        Number of correct digits of the result, in the maximum norm of the worst column. The call searches for the
+        smallest precision, to within a few bits, at which an estimate or, with `certified`, a proof shows that the
+        result has this number of correct digits. `precision="auto"` requests 30 digits, or the number that the type of
+        the results holds (15 for `float`); `report["precision_bits"]` is the precision that was found.
     certified : bool
-        Prove a number of correct digits, `report["certified"]`, which about doubles the work. It requires `report` or
-        `digits`. The number is 0 if no proof is found.
+        Prove how many digits are correct and store the number as `report["certified"]`, which about doubles the work.
+        It requires `report` or `digits`. The number is 0 if no proof is found.
     dps : int, optional
         Precision of the result in decimal digits, in place of `precision`; converted to bits as mpmath does.
     uplo, accuracy, precision, context, progress, out, report
@@ -392,11 +392,11 @@ def plan(
     precision : int
         Precision of the result in bits.
     range_bits : int, optional
-        Additional bits because of the range of the exponents, for `accuracy="entrywise"`: the wider the entries are
-        spread, the more bits a call takes; `report["range_bits"]` of a call is that number. By default the plan assumes
-        that all entries are of one size.
+        Additional bits for the range of the exponents with `accuracy="entrywise"`: the wider the range of magnitudes of
+        the entries, the more bits a call needs; `report["range_bits"]` of a call is the number that it needed. By
+        default the plan assumes that all entries are of one size.
     factor_precision : int, optional
-        Plans the refined solve of `solve`.
+        Precision of the factor; plan a refined solve, as in `solve`.
     accuracy, context
         Options of all functions; see `help(sunzi)`.
 

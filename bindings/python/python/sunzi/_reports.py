@@ -42,7 +42,7 @@ class Report(Numbers):
     precision_bits: int
     """Precision of the result in bits."""
     working_bits: int
-    """Precision inside the computation in bits."""
+    """Precision of the computation in bits."""
     accuracy: Literal["entrywise", "norm"]
     """Accuracy of the result."""
     range_bits: int
@@ -109,7 +109,7 @@ class Plan(Numbers):
     precision_bits: int
     """Precision of the result in bits."""
     working_bits: int
-    """Precision inside the computation in bits."""
+    """Precision of the computation in bits."""
     accuracy: Literal["entrywise", "norm"]
     """Promised accuracy of the result."""
     range_bits: int

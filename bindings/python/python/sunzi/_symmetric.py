@@ -90,7 +90,7 @@ def inverse(
     a : matrix, n x n
         Symmetric positive definite matrix.
     digits, certified, dps
-        As in `solve`, of the inverse in the maximum norm.
+        As in `solve`, for the inverse in the maximum norm.
     uplo, accuracy, precision, context, progress, out, report
         Options of all functions; see `help(sunzi)`.
 
@@ -159,8 +159,9 @@ def det(
     -----
     Accuracy: the determinant of `L Lᵀ` to one unit in the last place, for the factor `L` of `cholesky`. Let `S` be `A`
     with rows and columns scaled such that its diagonal is 1, and `e = n 2^(3 - precision) ||S⁻¹||₂`. If `n e <= 1/2`,
-    the relative error with respect to `det A` is at most `3 n e` plus one unit in the last place. It is nearly the
-    absolute error of `log_det`, of which `Cholesky.log_det_digits` estimates or proves the correct digits.
+    the relative error with respect to `det A` is at most `3 n e` plus one unit in the last place. This relative error
+    is nearly the absolute error of `log_det`; `Cholesky.log_det_digits` estimates or proves the number of correct
+    digits of `log_det`.
     Cost: one factorisation.
 
     Examples
@@ -314,7 +315,7 @@ def verify(
     uplo : str, optional
         Triangle of a symmetric matrix that is read; see `help(sunzi)`.
     exact : bool
-        The product is one of integers and must be exact.
+        Whether the operands are integers and the product must be exact.
     seed : int, optional
         Seed of the random choices.
     precision : int, optional

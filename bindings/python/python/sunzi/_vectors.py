@@ -40,7 +40,7 @@ def gemv(
     a : matrix, m x n
         With `transpose`, `op(A)` is `Aᵀ`.
     x : vector
-        It has as many entries as `op(A)` has columns.
+        Vector with as many entries as `op(A)` has columns.
     alpha, beta : number, optional
         Scalars; the default is 1. `beta` requires `c`.
     c : vector, optional
@@ -130,7 +130,7 @@ def trmv(
     Parameters
     ----------
     t : matrix, n x n
-        Triangular matrix, of which the triangle `uplo` is read (with `unit` without its diagonal, which is taken as
+        Triangular matrix, of which the triangle `uplo` is read (with `unit`, its diagonal is not read and consists of
         ones).
     x : vector of n entries
         The vector that is multiplied.
@@ -190,7 +190,7 @@ def trsv(
     Raises
     ------
     SingularError
-        The diagonal has a zero; `index` is the first.
+        The diagonal has a zero; `index` is the index of the first one.
 
     Notes
     -----
@@ -357,7 +357,7 @@ def trmm(
     Parameters
     ----------
     t : matrix, n x n
-        Triangular matrix, of which the triangle `uplo` is read (with `unit` without its diagonal, which is taken as
+        Triangular matrix, of which the triangle `uplo` is read (with `unit`, its diagonal is not read and consists of
         ones).
     b : matrix, n x m
         m x n for `side="right"`.
@@ -463,8 +463,8 @@ def syr2k(
 
     Notes
     -----
-    Accuracy: the error of each entry is small relative to the magnitudes of the terms of both products, or to the norms
-    of their rows and columns; see `gemm`.
+    Accuracy: the error of each entry is at most `2^(1 - precision)` times the sum of the magnitudes of the terms of
+    both products or, with `accuracy="norm"`, times the products of the norms of their columns; see `gemm`.
 
     Examples
     --------
@@ -492,10 +492,10 @@ def extreme_eigenvalue(
     a : matrix, n x n
         Symmetric matrix. Fractions and decimals are rounded to `precision` bits, or to the precision of other entries.
     which : {'smallest', 'largest'}
-        The eigenvalue.
+        The eigenvalue to enclose.
     precision : int
         The fractions differ by at most `2^-precision` times the eigenvalue, or by `2^(-2 precision - 32)` times the
-        norm of the matrix if the eigenvalue is that small relative to it.
+        norm of the matrix if the eigenvalue is smaller than about `2^-precision` times the norm.
     uplo, context, progress
         Options of all functions; see `help(sunzi)`.
 

@@ -2,9 +2,9 @@
 
 A `DistMatrix` consists of the part of a matrix on this rank and a `Distribution`, a formula for the rows and columns of
 each rank: blocks of whole rows, the blocks of ScaLAPACK over a grid, or the entries of Elemental. Each operand and each
-result has a distribution of its own. No rank gathers a matrix, and the results have the same bits as on one process,
-for any distribution and number of ranks. Right-hand sides, and the matrix `c` of a product, are first rounded to the
-precision of the result, which is written in their place.
+result has its own distribution. No rank gathers a matrix, and the results have the same bits as on one process, for any
+distribution and number of ranks. Right-hand sides, and the matrix `c` of a product, are first rounded to the precision
+of the result, which has their distribution.
 
 All functions are collective: all ranks must call them, with the same choices, scalars and precision. An argument that
 is refused on one rank, or that differs between ranks, raises an exception on all ranks, with its name and values.
@@ -53,11 +53,11 @@ class Distribution:
     """The rows and columns of a matrix that each rank holds: a formula for the rows and one for the columns.
 
     Row `i` of a matrix of shape `shape` is on the ranks with the number `(i // block[0] + first[0]) % n`, where
-    `along[0]` selects the numbering of the ranks and `n` is its count: the row of a rank in the grid (`grid_row`), its
-    column (`grid_col`), or its place in the grid counted column by column or row by row (`column_major`, `row_major`).
-    With `none` every rank has all rows. A block of 0 means consecutive rows, with `counts[k]` rows on number `k`.
-    Columns follow the same rule, without counts. `order` is the order of the ranks in the grid: `row` by row or
-    `column` by column. Ranks outside the grid have no entries.
+    `along[0]` selects the number of a rank and `n` is the count of these numbers: the row of a rank in the grid
+    (`grid_row`), its column (`grid_col`), or its place in the grid counted column by column or row by row
+    (`column_major`, `row_major`). With `none` every rank has all rows. A block of 0 means consecutive rows, with
+    `counts[k]` rows on number `k`. Columns follow the same rule, without counts. `order` is the order of the ranks in
+    the grid: `row` by row or `column` by column. Ranks outside the grid have no entries.
 
     The functions `rows`, `scalapack` and `elemental` make the common distributions.
     """
@@ -191,7 +191,7 @@ class Plan:
     `rank_bytes` is the largest number of bytes on this rank at one time, with an even share of the memory that the
     ranks of its node have in common. `node_bytes` is an upper bound for all ranks of the node together; with this
     number as `memory` the call is not refused, provided that its numbers and the shares of the ranks are as the plan
-    assumes. `copied_bytes`, a part of them, are the copies of operands.
+    assumes. `copied_bytes` is the part of these bytes for copies of operands.
     """
 
     copied_bytes: int
@@ -222,7 +222,7 @@ class Ranks:
     accuracy : {'entrywise', 'norm'}
         Error bound of each entry; see `help(sunzi)`.
     freivalds : bool
-        A random vector checks each product.
+        Check each product with a random vector.
 
     Construction and `close` are collective; a `with` statement calls `close`. An object that is never closed keeps its
     communicator.
@@ -304,7 +304,8 @@ class Ranks:
         to : Distribution, optional
             Distribution of the result; the default is the one of `c`.
         uplo : {'both', 'lower', 'upper'}
-            Triangle that is computed, and read of `c`. The other triangle of the result is that of `c`, or 0.
+            Triangle of the result that is computed, and triangle of `c` that is read. The other triangle of the result
+            is the one of `c`, or 0 without `c`.
         alpha, beta, c, precision
             As in `sunzi.syrk`.
 
@@ -414,9 +415,9 @@ class Ranks:
 
         Notes
         -----
-        Under a memory limit the plan is the one that the call would use within it. `MemoryLimitError` names the least
-        limit for the step that does not fit; a later step may need more. With `beta` the call takes tiles of `c` in
-        addition.
+        Under a memory limit the plan is the one that the call would use within the limit. `MemoryLimitError` names the
+        least limit for the step that does not fit; a later step may need more. With `beta` the call also needs memory
+        for tiles of `c`.
 
         Examples
         --------

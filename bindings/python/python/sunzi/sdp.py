@@ -11,7 +11,8 @@ Options of all functions
 precision : int, optional
     Precision of all numbers in bits. The default is 400, as in SDPB, or more if the given numbers have more.
 context : Context, optional
-    Threads, and a memory limit for everything except the program. The bits of a solution do not depend on threads.
+    Threads, and a memory limit for everything except the program. A solution is bitwise the same for any number of
+    threads.
 progress : callable, optional
     The run calls it with each `Iteration`. An exception in it ends the run and is raised, as is Ctrl-C.
 checkpoint : path, optional
@@ -26,8 +27,9 @@ checkpoint_interval : float, optional
 **options
     The options of `Options`, with the names and the meanings of SDPB.
 
-A run that continues at the same precision has the same bits as a run without interruption. A checkpoint of another
-program is refused; as the initial checkpoint it provides the starting point if the blocks have the same sizes.
+A run that continues at the same precision gives bitwise the same solution as a run without interruption. A checkpoint
+of another program is refused; as the initial checkpoint it provides the starting point if the blocks have the same
+sizes.
 """
 
 from __future__ import annotations

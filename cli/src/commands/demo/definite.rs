@@ -18,7 +18,7 @@ const DOUBLE_BITS: u32 = 53;
 /// How far a factorisation in doubles came.
 #[derive(Serialize)]
 pub struct InDoubles {
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     dimension: usize,
     /// Index, from 0, of the first pivot that is not positive.
     failed_index: Option<usize>,
@@ -137,9 +137,9 @@ impl fmt::Display for InBigFloats {
         let error = self.backward_error_log2.map_or("0".into(), |log2| format!("2^{log2}"));
         write!(
             f,
-            "{} bits: Q = L L^T in {}, every entry of Q - L L^T verified, the largest {:.3} of its bound.\n   \
-             log det Q = {}.\n   \
-             Q x = b in {}: every |b - Q x|_i is below {error} of sqrt(q_ii) sum_j sqrt(q_jj) |x_j| + |b_i|.",
+            "{} bits: Q = L L^T in {}, every entry of Q - L L^T verified; the largest is {:.3} times its bound.\n   \
+             log det Q = {}.\n   Q x = b in {}: every |b - Q x|_i is below {error} (sqrt(q_ii) sum_j sqrt(q_jj) |x_j| \
+             + |b_i|).",
             self.precision_bits,
             format_seconds(self.factor_seconds),
             self.worst_residual,

@@ -48,7 +48,7 @@ fn tour(session: &mut Session, engine: &Engine) -> Result<()> {
     let start = Instant::now();
     let folder = tempfile::tempdir().map_err(|source| Error::Io {
         path: std::env::temp_dir(),
-        action: "create a folder in",
+        action: "create a folder there",
         source,
     })?;
     let (p_path, q_path) = (folder.path().join("P.bin"), folder.path().join("Q.mtx"));
@@ -117,7 +117,7 @@ fn store_and_verify(session: &Session, ctx: &sunzi::Context, p: &Matrix, q: &Mat
     let found = verify_syrk(ctx, p, &stored, SIZE.precision_bits, &VerifyOptions::default())?;
     session.say(&format!(
         "3. Q stored as decimals, read back and verified by exact arithmetic: {} random vectors and {} entries; the \
-         largest error is {:.3} of the bound 2^(1-{}) |p_i| |p_j|.",
+         largest error is {:.3} times the bound 2^(1-{}) |p_i| |p_j|.",
         found.vector_count,
         found.entry_count,
         found.worst_entry.max(found.worst_residual),

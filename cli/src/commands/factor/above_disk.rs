@@ -19,7 +19,7 @@ use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// Runs in this process, or on the ranks that work `together`, each with a directory of its own below the one given.
 pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transport>) -> Result<()> {
-    let Cholesky { factor, storage, output, element_type } = args;
+    let Cholesky { factor, ranks: _, storage, output, element_type } = args;
     let directory = storage.directory.as_deref().expect("asked for");
     let output = output.clone().given().expect("an output goes with a storage directory");
     let world = together.unwrap_or(local::alone());
@@ -46,7 +46,7 @@ pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transpo
         .tile_rows(factor.tile_rows)
         .lower(factor.triangle.uplo() == Some(Uplo::Lower))
         .caching(storage.caching)
-        .grid(factor.ranks.grid);
+        .grid(args.ranks.grid);
     let files = (factor.a.as_path(), output.path.as_path());
     let builder = agreed(world, session.context(&factor.engine))?;
     let call = |ctx: &Context, team: Option<&Team>| match (team, element_type) {
@@ -69,7 +69,7 @@ pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transpo
 fn check(args: &Cholesky, output: &Output, together: Option<&dyn Transport>) -> Result<()> {
     check_output(output)?;
     check_binary(&[&args.factor.a, &output.path])?;
-    check_grid(args.factor.ranks.grid, together)?;
+    check_grid(args.ranks.grid, together)?;
     check_choices(args)
 }
 

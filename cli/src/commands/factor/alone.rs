@@ -53,10 +53,9 @@ fn at_bits(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace)
     let start = Instant::now();
     let computed = in_mode(Mode::Computing, || carry_out(&engine, config, &inputs, trace))?;
     let figures = Figures { seconds: start.elapsed().as_secs_f64(), input_seconds, ..computed.figures };
-    if at.precision_bits.is_none() && computed.digits.missing_decimal_bits.is_none() {
-        warn_of_singular(session, config, &inputs)?;
-    }
-    Ok(ComputedFactor { figures, ..computed })
+    let is_last = at.precision_bits.is_none() && computed.digits.missing_decimal_bits.is_none();
+    let singular = if is_last { warn_of_singular(session, config, &inputs)? } else { None };
+    Ok(ComputedFactor { figures, singular, ..computed })
 }
 
 fn carry_out(

@@ -66,6 +66,8 @@ impl Task {
 pub struct Factoring {
     /// The matrix that is factored, and how.
     pub factor: Factor,
+    /// How ranks factor it.
+    pub ranks: RankChoices,
     /// The result made from the factor.
     pub task: Task,
     /// Where the result goes; a factor of which only numbers are requested goes nowhere.
@@ -90,20 +92,21 @@ impl Factoring {
 }
 
 impl From<Cholesky> for Factoring {
-    fn from(Cholesky { factor, output, .. }: Cholesky) -> Factoring {
-        Factoring { factor, task: Task::Cholesky, output: output.given() }
+    fn from(Cholesky { factor, ranks, output, .. }: Cholesky) -> Factoring {
+        Factoring { factor, ranks, task: Task::Cholesky, output: output.given() }
     }
 }
 
 impl From<Solve> for Factoring {
-    fn from(Solve { factor, b, refine_from, output, .. }: Solve) -> Factoring {
-        Factoring { factor, task: Task::Solve { b, refine_from_bits: refine_from }, output: Some(output.chosen()) }
+    fn from(Solve { factor, ranks, b, refine_from, output, .. }: Solve) -> Factoring {
+        let task = Task::Solve { b, refine_from_bits: refine_from };
+        Factoring { factor, ranks, task, output: Some(output.chosen()) }
     }
 }
 
 impl From<Inverse> for Factoring {
     fn from(Inverse { factor, output }: Inverse) -> Factoring {
-        Factoring { factor, task: Task::Inverse, output: Some(output) }
+        Factoring { factor, ranks: RankChoices::default(), task: Task::Inverse, output: Some(output) }
     }
 }
 
@@ -123,6 +126,8 @@ struct FactorReport<'a> {
     log_det: Option<String>,
     /// Estimate of the condition in the 1-norm, where it was requested.
     condition: Option<String>,
+    /// Whether the matrix in the file is singular, where that is proven.
+    singular: Option<bool>,
     #[serde(flatten)]
     digits: &'a Digits,
     /// Seconds from gathering to the end of writing.
@@ -167,6 +172,8 @@ struct ComputedFactor {
     log_det: Option<Float>,
     condition: Option<Float>,
     digits: Digits,
+    /// Whether the matrix in the file is singular, where that is proven.
+    singular: Option<bool>,
     /// The precision, where none was given.
     chosen_bits: Option<u32>,
     /// Bits to which decimals were read once more; 0 where they were not.
@@ -207,7 +214,7 @@ pub use sweep::run as sweep;
 
 /// Runs in this process, or on the ranks that work `together`.
 pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Transport>) -> Result<()> {
-    if together.is_none() && config.factor.ranks != RankChoices::default() {
+    if together.is_none() && config.ranks != RankChoices::default() {
         let message = "--grid, --broadcast, --policy, --termination and --remote-tiles require a factorisation or \
                        solve on several ranks: start them with mpirun, without --condition, --certified, \
                        --refine-from, --precision auto and, for solve, --log-det";
@@ -235,7 +242,7 @@ pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Tran
 /// Refuses the picture of a factorisation that there is not, or that could not be written.
 fn check_plot(config: &Factoring, path: &Path) -> Result<()> {
     if let Task::Solve { refine_from_bits: Some(_), .. } = config.task {
-        let message = "--plot draws the tasks of a factorisation, which --refine-from does not report";
+        let message = "--plot cannot be used with --refine-from, which does not record the tasks of its factorisation";
         return Err(Error::InvalidArgument(message.into()));
     }
     check_writable(path)
@@ -311,6 +318,7 @@ fn finish(session: &mut Session, config: &Factoring, computed: &ComputedFactor, 
         figures: &computed.figures,
         log_det: computed.log_det.as_ref().map(|value| format!("{value:e}")),
         condition: computed.condition.as_ref().map(|value| format!("{value:.6e}")),
+        singular: computed.singular,
         digits: &computed.digits,
         output_seconds: computed.gather_seconds + write_seconds,
         peak_resident_bytes: peak_resident_bytes(),
@@ -318,7 +326,10 @@ fn finish(session: &mut Session, config: &Factoring, computed: &ComputedFactor, 
     session.finish_report(&report)?;
     session.say(&lines(config, computed, &report, &describe(result)))?;
     session.answer(&answers(config, computed))?;
-    computed.digits.warn(session, config.task.answer());
+    // More bits are no remedy for a singular matrix, of which a warning was given.
+    if computed.singular != Some(true) {
+        computed.digits.warn(session, config.task.answer());
+    }
     Ok(())
 }
 
@@ -358,7 +369,7 @@ fn answers(config: &Factoring, computed: &ComputedFactor) -> Vec<String> {
 /// A remark on a factor that is not as accurate as requested.
 fn missed(report: &CholeskyReport) -> Option<String> {
     let missing = report.missing_bits;
-    let text = "accurate relative to norms only: some entries require";
+    let text = "the accuracy is relative to norms only, since some entries require";
     (missing > 0)
         .then(|| format!("{text} {missing} more bits than the {} for the range of exponents", report.range_bits))
 }

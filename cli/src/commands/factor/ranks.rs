@@ -113,10 +113,11 @@ fn admit(session: &Session, config: &Factoring, team: &Team) -> Result<()> {
 
 /// The grid of ranks. Collective.
 fn grid(config: &Factoring, world: &dyn Transport) -> Result<RankGrid> {
-    let grid = config.factor.ranks.grid.unwrap_or_else(|| RankGrid::for_ranks(world.size()));
+    let grid = config.ranks.grid.unwrap_or_else(|| RankGrid::for_ranks(world.size()));
     let (count, ranks) = (grid.size(), world.size());
-    let refusal =
-        || Error::InvalidArgument(format!("--grid {}x{} has {count} ranks: there are {ranks}", grid.rows, grid.cols));
+    let refusal = || {
+        Error::InvalidArgument(format!("--grid {}x{} needs {count} ranks, but there are {ranks}", grid.rows, grid.cols))
+    };
     agree(world, if count <= ranks { Ok(()) } else { Err(refusal()) })?;
     Ok(grid)
 }
@@ -181,7 +182,7 @@ fn node_budget(engine: &Engine, operands: &TiledOperands, team: &Team) -> Result
 
 /// The choices of the factorisation.
 fn options(config: &Factoring) -> DistCholeskyOptions {
-    let RankChoices { grid, broadcast, policy, termination, remote_tiles } = &config.factor.ranks;
+    let RankChoices { grid, broadcast, policy, termination, remote_tiles } = &config.ranks;
     DistCholeskyOptions::new()
         .tile_rows(config.factor.tile_rows)
         .grid(*grid)

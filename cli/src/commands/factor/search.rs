@@ -2,7 +2,7 @@
 //! has a factor.
 
 use super::alone::{at_precision, factors_at};
-use super::singular::{Examined, InFile, examine, examine_as_read};
+use super::singular::{Examined, InFile, examine, examine_as_read, no_digit, no_factor, singular_refused};
 use super::{ComputedFactor, Factoring, ReadAt};
 use crate::input::Reader;
 use crate::session::Session;
@@ -38,11 +38,13 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
 /// [`PrecisionSearch`].
 ///
 /// # Errors
-/// The errors of the task; [`Error::Verification`] where no precision within reach suffices.
+/// The errors of the task; [`Error::Verification`] where no precision within reach suffices; [`Error::Format`] where no
+/// digit is correct, with what is known of the matrix.
 pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut Trace) -> Result<ComputedFactor> {
     let (mut search, mut best, mut stated) = (PrecisionSearch::new(digits), None::<ComputedFactor>, 0.0);
     // Decimals that were read once more are read to as many bits at once the next time.
     let (mut decimal_bits, mut is_examined) = (0, false);
+    check_digits(digits, search.bits(), config.factor.engine.kernel)?;
     loop {
         let bits = search.bits();
         if check_reach(bits, config.factor.engine.kernel).is_err() {
@@ -51,7 +53,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
         let at = ReadAt { precision_bits: Some(bits), decimal_bits, ..ReadAt::default() };
         let computed = at_precision(session, config, at, trace);
         if !std::mem::replace(&mut is_examined, true) {
-            refuse_singular(session, config, bits, &computed, digits)?;
+            refuse_singular(session, config, bits, &computed)?;
         }
         let outcome = match computed {
             Ok(computed) => {
@@ -71,8 +73,25 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
     }
     best.ok_or_else(|| {
         let too_few = search.too_few_bits();
+        // Numbers that were rounded to few bits may leave no digit, whatever the matrix is.
+        if stated < 1.0 && config.factor.precision.input_bits.is_none() {
+            let in_file = examine(session, config, Some(too_few)).map_or(InFile::Unknown, |seen| seen.in_file);
+            return no_digit(config, in_file, too_few);
+        }
         Error::verification(format!(
             "no precision tried, up to {too_few} bits, gives {digits} correct digits: about {stated:.0} were reached"
+        ))
+    })
+}
+
+/// Refuses more digits than the largest precision could give, whatever the matrix is.
+///
+/// # Errors
+/// [`Error::InvalidArgument`].
+fn check_digits(digits: u32, first_bits: u32, kernel: Option<&'static str>) -> Result<()> {
+    check_reach(first_bits, kernel).map_err(|_| {
+        Error::InvalidArgument(format!(
+            "{digits} correct digits require at least {first_bits} bits of precision, more than any kernel can use"
         ))
     })
 }
@@ -80,14 +99,8 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
 /// Refuses a matrix that is singular, where the first try has given no digit: more bits would be tried in vain.
 ///
 /// # Errors
-/// [`Error::NotPositiveDefinite`] where there was no factor; [`Error::Verification`] where rounding made one.
-fn refuse_singular(
-    session: &Session,
-    config: &Factoring,
-    bits: u32,
-    computed: &Result<ComputedFactor>,
-    digits: u32,
-) -> Result<()> {
+/// [`Error::NotPositiveDefinite`] where there was no factor; [`Error::Format`] where rounding made one.
+fn refuse_singular(session: &Session, config: &Factoring, bits: u32, computed: &Result<ComputedFactor>) -> Result<()> {
     let is_doubtful = match computed {
         Ok(computed) => computed.digits.least(config.factor.digits.certified).unwrap_or(0.0) < 1.0,
         Err(Error::NotPositiveDefinite { more_bits, .. }) => more_bits.might_help(),
@@ -96,11 +109,8 @@ fn refuse_singular(
     if !is_doubtful || !examine(session, config, Some(bits)).is_ok_and(|seen| seen.in_file == InFile::Singular) {
         return Ok(());
     }
-    let by_rounding = || {
-        format!("the matrix is singular, as an exact solution of A x = 0 proves: no precision gives {digits} digits")
-    };
     let refused = computed.as_ref().err().and_then(|error| hinted(error, MoreBits::Singular, None));
-    Err(refused.unwrap_or_else(|| Error::verification(by_rounding())))
+    Err(refused.unwrap_or_else(|| singular_refused(config)))
 }
 
 /// A refusal of a pivot with another hint; `None` for other errors.
@@ -126,10 +136,7 @@ pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Durat
         Ok(FoundPrecision::Never(proof)) => Some(proof),
         Ok(FoundPrecision::Singular) => hinted(&error, MoreBits::Singular, None),
         Ok(FoundPrecision::SingularAsRead(bits)) => hinted(&error, MoreBits::SingularAsRead { bits }, None),
-        Ok(FoundPrecision::NotUpTo(bits)) => {
-            session.note(&format!("the matrix has no factor at any precision tried, up to {bits} bits"));
-            hinted(&error, more_bits, None)
-        }
+        Ok(FoundPrecision::NotUpTo { bits, in_file }) => Some(no_factor(config, in_file, &error, bits)),
         Err(Error::Cancelled) => Some(Error::Cancelled),
         // An error of the search is not the error to report.
         Err(_) => None,
@@ -140,8 +147,12 @@ pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Durat
 /// The result of a search for a precision.
 enum FoundPrecision {
     At(u32),
-    NotUpTo(u32),
-    /// The error of a factorisation at a precision at which rounding cannot explain it.
+    /// None up to `bits` bits.
+    NotUpTo {
+        bits: u32,
+        in_file: InFile,
+    },
+    /// The error of a factorisation at a precision at which rounding cannot explain the pivot.
     Never(Error),
     /// The matrix in the file is singular.
     Singular,
@@ -163,14 +174,14 @@ fn find(session: &Session, config: &Factoring, first: Examined, taken: Duration)
         bits <= MAXIMUM_PRECISION_BITS && check_reach(bits, choices.engine.kernel).is_ok() && start.elapsed() < patience
     };
     let to_say = |seen: Examined| {
-        (first.in_file == InFile::Unknown && seen.is_singular_as_read)
-            .then_some(FoundPrecision::SingularAsRead(seen.bits))
+        let is_open = matches!(first.in_file, InFile::Unknown | InFile::ProbablySingular { .. });
+        (is_open && seen.is_singular_as_read).then_some(FoundPrecision::SingularAsRead(seen.bits))
     };
     let mut singular = to_say(first);
     let mut bits = too_few.saturating_mul(2).next_multiple_of(STEP_BITS);
     loop {
         if !allowed(bits) {
-            return Ok(singular.unwrap_or(FoundPrecision::NotUpTo(too_few)));
+            return Ok(singular.unwrap_or(FoundPrecision::NotUpTo { bits: too_few, in_file: first.in_file }));
         }
         match factors_at(session, config, bits) {
             Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => {}

@@ -42,7 +42,9 @@ pub fn run(session: &mut Session, config: &Factoring, picture: &Path) -> Result<
     let bits = reader(session, config, ReadAt::default())?.precision_bits();
     let infos = config.files().into_iter().map(header).collect::<Result<Option<Vec<_>>>>()?;
     let Some(order) = infos.map(|infos| infos[0].rows) else {
-        return Err(Error::InvalidArgument("--sweep reads its files several times, and a stream only once".into()));
+        return Err(Error::InvalidArgument(
+            "--sweep reads its files several times, but a stream can be read only once: give files".into(),
+        ));
     };
     let at = |bits: u32, rows: usize| point(session, config, bits, rows);
     let by_bits = eighths(bits as usize, 2).map(|bits| at(bits as u32, order)).collect::<Result<Vec<_>>>()?;

@@ -47,7 +47,9 @@ impl RankInputs {
         };
         let per_rank = sources.iter().map(|source| is_per_rank(source.path)).collect::<Vec<_>>();
         if per_rank.iter().any(|&each| each != per_rank[0]) {
-            let message = format!("both operands need one file for each rank ({RANK} in the name), or neither");
+            let message = format!(
+                "only one operand has {RANK} in its name: either both operands or none must have one file for each rank"
+            );
             return Err(Error::InvalidArgument(message));
         }
         let precision_bits = precision(config, &sources[0], world, per_rank[0])?;

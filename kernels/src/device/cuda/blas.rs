@@ -115,15 +115,15 @@ impl Handle {
         // SAFETY: the context is current, and the place is for one handle, left null where there is none.
         let status = unsafe { (blas.create)(&mut raw) };
         let handle = Handle { blas, core: core.clone(), stream, raw, workspace };
-        handle.check(status, "begin")?;
+        handle.check(status, "start")?;
         // SAFETY: handle and stream live. The stream is set first: setting it forgets the scratch memory.
-        handle.check(unsafe { (blas.set_stream)(handle.raw, stream.cast()) }, "take a stream")?;
+        handle.check(unsafe { (blas.set_stream)(handle.raw, stream.cast()) }, "use a stream")?;
         // SAFETY: the block has `WORKSPACE_BYTES` bytes, is aligned to 256, and lives as long as the handle.
         let status = unsafe { (blas.set_workspace)(handle.raw, workspace as *mut _, WORKSPACE_BYTES) };
-        handle.check(status, "take scratch memory")?;
+        handle.check(status, "use scratch memory")?;
         // SAFETY: the handle lives.
         let status = unsafe { (blas.set_math_mode)(handle.raw, cublasMath_t::CUBLAS_DEFAULT_MATH) };
-        handle.check(status, "set its mode")?;
+        handle.check(status, "set its math mode")?;
         Ok(handle)
     }
 

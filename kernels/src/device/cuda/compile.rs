@@ -125,7 +125,7 @@ impl<'a> Program<'a> {
         // SAFETY: both texts end with a zero and are copied; there are no headers.
         let status =
             unsafe { (nvrtc.create)(&mut raw, source.as_ptr(), file.as_ptr(), 0, std::ptr::null(), std::ptr::null()) };
-        check(nvrtc, status, "take a kernel's source")?;
+        check(nvrtc, status, "read a kernel's source")?;
         Ok(Program { nvrtc, raw })
     }
 
@@ -160,10 +160,10 @@ impl<'a> Program<'a> {
     ) -> Result<Vec<u8>> {
         let mut bytes = 0;
         // SAFETY: the program lives, and the place is for one size.
-        check(self.nvrtc, unsafe { size(self.raw, &mut bytes) }, "give its output")?;
+        check(self.nvrtc, unsafe { size(self.raw, &mut bytes) }, "return its output")?;
         let mut output = vec![0; bytes];
         // SAFETY: the places are as many as the call before returned.
-        check(self.nvrtc, unsafe { take(self.raw, output.as_mut_ptr().cast()) }, "give its output")?;
+        check(self.nvrtc, unsafe { take(self.raw, output.as_mut_ptr().cast()) }, "return its output")?;
         Ok(output)
     }
 }

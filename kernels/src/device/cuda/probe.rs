@@ -52,12 +52,11 @@ impl Installation {
     pub fn device(&self, index: usize) -> Result<CUdevice> {
         let count = self.count;
         let number = c_int::try_from(index).ok().filter(|_| index < count);
-        let number = number.ok_or_else(|| {
-            Error::NoDevice(format!("there is no device {index}: {count} are present, counted from 0"))
-        })?;
+        let number =
+            number.ok_or_else(|| Error::NoDevice(format!("this machine has {count} CUDA devices, counted from 0")))?;
         let mut device = 0;
         // SAFETY: the place is for one handle.
-        ask(self.driver, unsafe { (self.driver.device_get)(&mut device, number) }, "name a GPU")?;
+        ask(self.driver, unsafe { (self.driver.device_get)(&mut device, number) }, "identify a GPU")?;
         Ok(device)
     }
 
@@ -67,7 +66,7 @@ impl Installation {
         let mut name = [0 as c_char; 256];
         // SAFETY: the places are as many as are passed to the call.
         let status = unsafe { (driver.device_get_name)(name.as_mut_ptr(), name.len() as c_int - 1, device) };
-        ask(driver, status, "name a GPU")?;
+        ask(driver, status, "identify a GPU")?;
         // SAFETY: the last place was not offered to the call and is zero still.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
         let mut bytes = 0;
@@ -144,7 +143,7 @@ fn fit(driver: Version, title: &str, library: Version) -> Result<()> {
     if driver.0 < library.0 {
         let (found, library, needed) = (text(driver), text(library), library.0);
         return Err(Error::NoDevice(format!(
-            "the CUDA driver is too old: it serves CUDA {found}, and {title} {library} needs {needed}.0 or newer"
+            "the CUDA driver is too old: it supports CUDA {found}, but {title} {library} needs {needed}.0 or newer"
         )));
     }
     Ok(())

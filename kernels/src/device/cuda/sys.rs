@@ -66,7 +66,7 @@ macro_rules! table {
 fn absent(title: &str) -> Error {
     let hint = match title {
         "CUDA driver" => "libcuda.so.1 was not found: this machine has no NVIDIA GPU, or its driver is not installed",
-        _ => "CUDA 12 or 13 has it; the folder must be on the library search path (LD_LIBRARY_PATH)",
+        _ => "install CUDA 12 or 13, with its libraries on the library search path (LD_LIBRARY_PATH)",
     };
     Error::NoDevice(format!("no {title}: {hint}"))
 }
@@ -74,7 +74,7 @@ fn absent(title: &str) -> Error {
 /// The error where a library is too old, or none of NVIDIA's.
 fn lacking(title: &str, symbol: &[u8]) -> Error {
     let symbol = String::from_utf8_lossy(symbol);
-    Error::NoDevice(format!("the {title} that was found has no {}: it is too old", symbol.trim_end_matches('\0')))
+    Error::NoDevice(format!("the installed {title} is too old: it has no {}", symbol.trim_end_matches('\0')))
 }
 
 table! {

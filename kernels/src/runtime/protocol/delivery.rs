@@ -176,7 +176,8 @@ impl DeliveryKind {
     /// [`Error::InvalidArgument`] lists the names.
     pub fn by_name(name: &str) -> Result<DeliveryKind> {
         let names = || DeliveryKind::ALL.map(DeliveryKind::name).join(", ");
-        let unknown = || Error::InvalidArgument(format!("unknown delivery '{name}': choose one of {}", names()));
+        let unknown =
+            || Error::InvalidArgument(format!("unknown broadcast algorithm '{name}': choose one of {}", names()));
         DeliveryKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(unknown)
     }
 }

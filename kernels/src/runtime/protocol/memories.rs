@@ -85,14 +85,12 @@ impl Memories {
     /// [`Error::InvalidArgument`] with the numbers of slots.
     pub fn check(&self, grid: RankGrid, tiles: usize, slots: usize) -> Result<()> {
         let RankGrid { rows, cols } = grid;
-        if rows == 0 || cols == 0 {
-            return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks")));
-        }
+        grid.check_ranks(usize::MAX)?;
         let least = self.least_slots(grid, tiles);
         if grid.useful_slots(tiles, slots) < least {
             let message = format!(
-                "{slots} slots for tiles of other ranks: {tiles} x {tiles} tiles on a grid of {rows} x {cols} \
-                 need at least {least}"
+                "{slots} tiles of other ranks are allowed in the memory of a rank: a matrix of {tiles} x {tiles} \
+                 tiles on a grid of {rows} x {cols} ranks needs at least {least}"
             );
             return Err(Error::InvalidArgument(message));
         }

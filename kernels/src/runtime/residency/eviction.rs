@@ -38,7 +38,7 @@ impl Eviction {
     /// [`Error::InvalidArgument`] lists the names.
     pub fn by_name(name: &str) -> Result<Eviction> {
         let names = || Eviction::ALL.map(Eviction::name).join(", ");
-        let unknown = || Error::InvalidArgument(format!("unknown eviction '{name}': choose one of {}", names()));
+        let unknown = || Error::InvalidArgument(format!("unknown eviction rule '{name}': choose one of {}", names()));
         Eviction::ALL.into_iter().find(|eviction| eviction.name() == name).ok_or_else(unknown)
     }
 }
@@ -110,7 +110,7 @@ mod tests {
         }
         assert_eq!(
             Eviction::by_name("mru").unwrap_err().to_string(),
-            "unknown eviction 'mru': choose one of fifo, lru"
+            "unknown eviction rule 'mru': choose one of fifo, lru"
         );
     }
 }

@@ -170,7 +170,7 @@ pub fn run(session: &mut dyn Session, config: &BenchStep, world: &dyn Transport)
 fn admitted(name: &str, precision_bits: u32) -> Result<&'static str> {
     let known = NAMES.into_iter().find(|known| *known == name);
     let known =
-        known.ok_or_else(|| Error::InvalidArgument(format!("--against of a step takes {}", NAMES.join(", "))))?;
+        known.ok_or_else(|| Error::InvalidArgument(format!("--against of a step accepts {}", NAMES.join(", "))))?;
     baselines::check_for_timing(known, Operation::Syrk, precision_bits).map_err(Error::InvalidArgument)?;
     Ok(known)
 }

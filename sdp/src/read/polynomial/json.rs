@@ -28,7 +28,7 @@ impl<'de> Deserialize<'de> for Text {
             type Value = Text;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a number in quotation marks")
+                out.write_str("a number in quotation marks or an integer")
             }
 
             fn visit_str<E>(self, text: &str) -> std::result::Result<Text, E> {
@@ -44,7 +44,7 @@ impl<'de> Deserialize<'de> for Text {
             }
 
             fn visit_f64<E: serde::de::Error>(self, _: f64) -> std::result::Result<Text, E> {
-                Err(E::custom("a number without quotation marks would lose its digits"))
+                Err(E::custom("a fraction must be in quotation marks: without them it is read as a double"))
             }
         }
         deserializer.deserialize_any(AsWritten)

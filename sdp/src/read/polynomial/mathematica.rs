@@ -77,7 +77,7 @@ fn stripped(text: &str) -> std::result::Result<Vec<u8>, String> {
             let byte = bytes[at];
             if depth == 0 && !byte.is_ascii_whitespace() && byte != b'\\' {
                 if is_apart && !is_broken && kept.last().is_some_and(is_part) && is_part(&byte) {
-                    return Err(format!("byte {at}: a second number after a blank"));
+                    return Err(format!("byte {at}: two numbers with only a blank between them"));
                 }
                 if is_apart && are_parted(&kept, &bytes[at..], is_broken) {
                     return Err(format!("byte {at}: a name or a power of ten continues after a blank"));

@@ -95,7 +95,7 @@ fn expand(path: &Path, depth: usize, seen: &mut HashSet<PathBuf>, files: &mut Ve
     let whole = std::fs::canonicalize(path);
     let whole = whole.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
     if !seen.insert(whole) {
-        let message = "it is named twice: does a list name itself?".into();
+        let message = "the file is named twice, or a list names itself".into();
         return Err(Error::Format { path: path.to_path_buf(), message });
     }
     if extension(path) != Some("nsv") {
@@ -166,7 +166,7 @@ impl Numbers<'_> {
             Ok(number) => Ok(Float::with_val(self.bits, number.value)),
             Err(error) => {
                 let shown = text.chars().take(60).collect::<String>();
-                Err(self.refused(format!("{}: '{shown}' {error}", place())))
+                Err(self.refused(format!("{}: '{shown}' {error} (counted from 0)", place())))
             }
         }
     }
@@ -195,7 +195,7 @@ fn upper(mut rows: Vec<Vec<Vec<Polynomial>>>) -> std::result::Result<(usize, Vec
     let dim = rows.len();
     if let Some(row) = rows.iter().position(|row| row.len() != dim) {
         let cols = rows[row].len();
-        return Err(format!("row {row} has {cols} entries, but there are {dim} rows"));
+        return Err(format!("row {row}, counted from 0, has {cols} entries, but there are {dim} rows"));
     }
     let mut entries = Vec::with_capacity(dim * (dim + 1) / 2);
     for (s, r) in (0..dim).flat_map(|s| (0..=s).map(move |r| (s, r))) {
@@ -203,7 +203,9 @@ fn upper(mut rows: Vec<Vec<Vec<Polynomial>>>) -> std::result::Result<(usize, Vec
         if r < s {
             let other = std::mem::take(&mut rows[s][r]);
             if !are_same(&entry, &other) {
-                return Err(format!("entries ({r}, {s}) and ({s}, {r}) differ: the matrix is not symmetric"));
+                return Err(format!(
+                    "entries ({r}, {s}) and ({s}, {r}), counted from 0, differ: the matrix is not symmetric"
+                ));
             }
             for (kept, other) in entry.iter_mut().zip(other).filter(|(kept, other)| other.len() > kept.len()) {
                 *kept = other;

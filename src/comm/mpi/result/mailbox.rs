@@ -35,7 +35,7 @@ pub unsafe fn test_some(requests: &mut [sys::MPI_Request]) -> Result<Vec<(usize,
         return Ok(Vec::new());
     }
     let count = c_int::try_from(requests.len());
-    let count = count.map_err(|_| Error::Transport("too many messages are under way".into()))?;
+    let count = count.map_err(|_| Error::Transport("too many messages are in transit".into()))?;
     let (mut done, mut indices) = (0, vec![0; requests.len()]);
     // SAFETY: a status is a struct of numbers, for which zeros are values.
     let mut statuses = vec![unsafe { MaybeUninit::<sys::MPI_Status>::zeroed().assume_init() }; requests.len()];

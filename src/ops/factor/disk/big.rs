@@ -1,7 +1,8 @@
 //! Out-of-core factorisations of big floats: unfinished tiles are residues, finished ones exact integers on the disk.
 
 use super::call::{
-    DiskCall, Element, ElementFigures, OutOfCorePlan, PayloadWords, TileNeeds, most_entry_bytes, write_factor,
+    DiskCall, Element, ElementFigures, OutOfCorePlan, PayloadWords, TileNeeds, grid_of, most_entry_bytes, plan_tiles,
+    tiling, write_factor,
 };
 use super::{OutOfCoreOptions, OutOfCoreReport};
 use crate::comm::{Reduction, Transport, agree, agreed};
@@ -60,6 +61,22 @@ pub(crate) fn plan_file(
 ) -> Result<OutOfCorePlan> {
     let (call, element) = open(site, matrix, Path::new(""), precision_bits, options)?;
     call.plan(&element)
+}
+
+/// The plan for a matrix of `order` rows with `precision_bits` bits, of which no file exists. Collective.
+///
+/// # Errors
+/// [`Error::MemoryLimit`] with the smallest limit that suffices; [`Error::InvalidArgument`] for a grid of more ranks
+/// than there are; [`Error::Precision`]; [`Error::DimensionOverflow`].
+pub(crate) fn plan_order(
+    site: Site<'_>,
+    order: usize,
+    precision_bits: u32,
+    options: &OutOfCoreOptions,
+) -> Result<OutOfCorePlan> {
+    let grid = site.agreed(grid_of(site.team, options.grid))?;
+    let element = site.agreed(BigFloats::new(site.ctx, order, precision_bits))?;
+    plan_tiles(site, tiling::<BigFloats>(order, grid, options), limbs_for(precision_bits), &element)
 }
 
 /// The call for a file, and how its entries are factored. Collective.

@@ -41,11 +41,11 @@ const MOST_READS: usize = 32;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCorePlan {
-    /// Rows of a tile.
+    /// Number of rows of a tile.
     pub tile_rows: usize,
     /// Number of tile rows of the matrix.
     pub tiles: usize,
-    /// Tiles that fit in memory.
+    /// Number of tiles that fit in memory.
     pub room_tiles: usize,
     /// Rows and columns of a block, counted in tiles: a block stays in memory while all columns before it are streamed.
     pub block_tiles: (usize, usize),
@@ -158,15 +158,35 @@ pub(crate) fn grid_of(team: &Team, asked: Option<RankGrid>) -> Result<RankGrid> 
     Ok(grid)
 }
 
+/// The tiles of a matrix of `order` rows, by default with [`Element::TILE_ROWS`] rows, or fewer for a smaller matrix. A
+/// limit does not change them, so that a run under another limit finds those of an earlier one.
+pub(super) fn tiling<E: Element>(order: usize, grid: RankGrid, options: &OutOfCoreOptions) -> TileMap {
+    let wanted = options.tile_rows.unwrap_or_else(|| (order / LEAST_TILE_ROWS).min(E::TILE_ROWS));
+    let tile_size = wanted.clamp(1, E::MOST_TILE_ROWS).next_multiple_of(PANEL_ROWS);
+    TileMap { grid, ..TileMap::symmetric(order, tile_size) }
+}
+
+/// The plan for a matrix in these tiles whose entries have `limbs` limbs. Collective.
+///
+/// # Errors
+/// [`Error::MemoryLimit`] with the smallest limit that suffices: room for three tiles.
+pub(super) fn plan_tiles(
+    site: Site<'_>,
+    tiling: TileMap,
+    limbs: usize,
+    element: &impl Element,
+) -> Result<OutOfCorePlan> {
+    let payload_words = element.payload_words(&tiling);
+    DiskNeeds { site, tiling, limbs, tiles: element.needs(&tiling), payload_words }.plan()
+}
+
 /// Bytes of the largest tile as heads and limbs.
 pub(super) fn most_entry_bytes(tiling: &TileMap, limbs: usize) -> u64 {
     8 * (tiling.most_entries() * (1 + limbs)) as u64
 }
 
 impl<'a> DiskCall<'a> {
-    /// A call for a square matrix in a file. Tiles depend only on the order, so that a run under another limit finds
-    /// those of an earlier one: by default they have [`Element::TILE_ROWS`] rows, or fewer for a smaller matrix.
-    /// Collective.
+    /// A call for a square matrix in a file, in the tiles of [`tiling`]. Collective.
     ///
     /// # Errors
     /// [`Error::NotSquare`]; those of the file; [`Error::InvalidArgument`] for a grid of more ranks than there are.
@@ -180,9 +200,7 @@ impl<'a> DiskCall<'a> {
         let file = Arc::new(site.agreed(MatrixFile::open(matrix))?);
         let (rows, cols) = (file.rows(), file.cols());
         site.agree(if rows == cols { Ok(()) } else { Err(Error::NotSquare { operation: SQUARE, rows, cols }) })?;
-        let wanted = options.tile_rows.unwrap_or_else(|| (rows / LEAST_TILE_ROWS).min(E::TILE_ROWS));
-        let tile_size = wanted.clamp(1, E::MOST_TILE_ROWS).next_multiple_of(PANEL_ROWS);
-        Ok(DiskCall { site, file, tiling: TileMap { grid, ..TileMap::symmetric(rows, tile_size) }, options, storage })
+        Ok(DiskCall { site, file, tiling: tiling::<E>(rows, grid, options), options, storage })
     }
 
     pub fn threads(&self) -> usize {
@@ -194,8 +212,7 @@ impl<'a> DiskCall<'a> {
     /// # Errors
     /// [`Error::MemoryLimit`] with the smallest limit that suffices: room for three tiles.
     pub fn plan(&self, element: &impl Element) -> Result<OutOfCorePlan> {
-        let payload_words = element.payload_words(&self.tiling);
-        DiskNeeds { call: self, tiles: element.needs(&self.tiling), payload_words }.plan()
+        plan_tiles(self.site, self.tiling, self.file.limbs(), element)
     }
 
     /// Factors the matrix into the file `path`; `clock` runs since the call began. Collective.
@@ -355,7 +372,10 @@ impl<'a> DiskCall<'a> {
 
 /// What a plan is made from.
 struct DiskNeeds<'a> {
-    call: &'a DiskCall<'a>,
+    site: Site<'a>,
+    tiling: TileMap,
+    /// Limbs of an entry of the matrix.
+    limbs: usize,
     tiles: TileNeeds,
     payload_words: PayloadWords,
 }
@@ -363,13 +383,13 @@ struct DiskNeeds<'a> {
 impl DiskNeeds<'_> {
     /// Whose tiles are this rank's.
     fn owner(&self) -> Owner {
-        Owner { grid: self.call.tiling.grid, number: self.call.site.team.rank() }
+        Owner { grid: self.tiling.grid, number: self.site.team.rank() }
     }
 
     fn entry_bytes(&self, tile: TileId) -> u64 {
-        let (rows, cols) = self.call.tiling.shape(tile);
+        let (rows, cols) = self.tiling.shape(tile);
         let entries = if tile.row == tile.col { rows * (rows + 1) / 2 } else { rows * cols };
-        8 * (entries * (1 + self.call.file.limbs())) as u64
+        8 * (entries * (1 + self.limbs)) as u64
     }
 
     fn finished_bytes(&self, tile: TileId) -> u64 {
@@ -377,25 +397,25 @@ impl DiskNeeds<'_> {
     }
 
     fn most_finished_bytes(&self) -> u64 {
-        let tile = TileId { row: 1.min(self.call.tiling.tile_rows().saturating_sub(1)), col: 0 };
+        let tile = TileId { row: 1.min(self.tiling.tile_rows().saturating_sub(1)), col: 0 };
         self.finished_bytes(tile).max(self.finished_bytes(TileId { row: 0, col: 0 }))
     }
 
     fn read_bytes(&self) -> u64 {
-        self.most_finished_bytes().max(most_entry_bytes(&self.call.tiling, self.call.file.limbs()))
+        self.most_finished_bytes().max(most_entry_bytes(&self.tiling, self.limbs))
     }
 
     fn fixed_bytes(&self) -> u64 {
-        self.call.threads() as u64 * (self.tiles.worker_bytes + overhead::FILE_THREAD)
+        self.site.ctx.threads() as u64 * (self.tiles.worker_bytes + overhead::FILE_THREAD)
             + self.tiles.shared_bytes
-            + overhead::DISK_TILE * CholeskyGraph::of(&self.call.tiling).tile_count() as u64
-            + overhead::FILE_ROW * self.call.tiling.rows as u64
+            + overhead::DISK_TILE * CholeskyGraph::of(&self.tiling).tile_count() as u64
+            + overhead::FILE_ROW * self.tiling.rows as u64
             + overhead::FILE_CALL
     }
 
     /// The tiles that are received and sent at a time, and the bytes of all their words.
     fn transfers(&self) -> (usize, u64) {
-        if self.call.tiling.grid.size() == 1 {
+        if self.tiling.grid.size() == 1 {
             return (0, 0);
         }
         // Each has its words both in the form that travels and in the form on the disk.
@@ -408,20 +428,20 @@ impl DiskNeeds<'_> {
     /// # Errors
     /// [`Error::MemoryLimit`] with the smallest limit that suffices: room for three tiles.
     fn plan(&self) -> Result<OutOfCorePlan> {
-        let (ctx, team) = (self.call.site.ctx, self.call.site.team);
-        let (graph, slot_bytes) = (CholeskyGraph::of(&self.call.tiling), Buffer::bytes_for(self.tiles.slot_words));
+        let (ctx, team) = (self.site.ctx, self.site.team);
+        let (graph, slot_bytes) = (CholeskyGraph::of(&self.tiling), Buffer::bytes_for(self.tiles.slot_words));
         let (transfers, transfer_bytes) = self.transfers();
         let fixed = ctx.memory().total(self.fixed_bytes()) + transfer_bytes;
         let (read_bytes, write_bytes) = (self.read_bytes(), self.most_finished_bytes());
         let buffer = IoBuffer::memory_bytes;
-        let least_reads = self.call.threads().max(2);
+        let least_reads = self.site.ctx.threads().max(2);
         let least_room = LevelShape::SINGLE_TILES.least_room(1);
         let least =
             fixed + least_room as u64 * slot_bytes + least_reads as u64 * buffer(read_bytes) + buffer(write_bytes);
         let node_limit = ctx.memory().limit_bytes().unwrap_or(u64::MAX);
         let limit = node_limit / team.ranks_here();
-        let refusal = Error::MemoryLimit { limit_bytes: node_limit, minimum_bytes: self.call.site.on_node(least) };
-        self.call.site.agree(if limit < least { Err(refusal) } else { Ok(()) })?;
+        let refusal = Error::MemoryLimit { limit_bytes: node_limit, minimum_bytes: self.site.on_node(least) };
+        self.site.agree(if limit < least { Err(refusal) } else { Ok(()) })?;
         let fits = |share: u64, each: u64| usize::try_from(share / each.max(1)).unwrap_or(usize::MAX);
         let spare = limit - least;
         let reads = least_reads + fits(spare / BUFFER_SHARE, buffer(read_bytes)).min(MOST_READS);
@@ -435,7 +455,7 @@ impl DiskNeeds<'_> {
         let room = least_room + fits(spare, slot_bytes).min(graph.tile_count() + 4 * graph.tiles + 8);
         let shape = self.agreed_shape(self.best_shape(graph, room, strip))?;
         let tile_file = TileFilePlan {
-            tiling: self.call.tiling,
+            tiling: self.tiling,
             shape,
             read_buffers: (reads, read_bytes),
             write_buffers: (writes, strip as u64 * write_bytes),
@@ -444,9 +464,9 @@ impl DiskNeeds<'_> {
         let planned_bytes = fixed + room as u64 * slot_bytes + reads as u64 * buffer(read_bytes) + write_all;
         let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
         let owner = self.owner();
-        let counts = team.rank() < self.call.tiling.grid.size();
+        let counts = team.rank() < self.tiling.grid.size();
         Ok(OutOfCorePlan {
-            tile_rows: self.call.tiling.tile_size,
+            tile_rows: self.tiling.tile_size,
             tiles: graph.tiles,
             room_tiles: room,
             block_tiles: (shape.blocks.rows, shape.blocks.cols),
@@ -462,7 +482,7 @@ impl DiskNeeds<'_> {
     fn agreed_shape(&self, own: LevelShape) -> Result<LevelShape> {
         let LevelShape { blocks, strip_tiles, most_updates, room_tiles } = own;
         let mut words = [blocks.rows, blocks.cols, strip_tiles, most_updates].map(|count| count as u64);
-        self.call.site.world().all_reduce(Reduction::Min, &mut words)?;
+        self.site.world().all_reduce(Reduction::Min, &mut words)?;
         let [rows, cols, strip_tiles, most_updates] = words.map(|count| count as usize);
         Ok(LevelShape { blocks: BlockShape { rows, cols }, strip_tiles, most_updates, room_tiles })
     }
@@ -470,7 +490,7 @@ impl DiskNeeds<'_> {
     /// The blocks that read the fewest bytes.
     fn best_shape(&self, graph: CholeskyGraph, room_tiles: usize, strip_tiles: usize) -> LevelShape {
         let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
-        let (owner, workers, most_updates) = (self.owner(), self.call.threads(), self.tiles.most_updates);
+        let (owner, workers, most_updates) = (self.owner(), self.site.ctx.threads(), self.tiles.most_updates);
         LevelSearch { graph, owner, room_tiles, strip_tiles, most_updates, workers, bytes }.best()
     }
 }

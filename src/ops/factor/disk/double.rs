@@ -69,8 +69,8 @@ fn agree_on_instructions(world: &dyn Transport) -> Result<&'static str> {
     world.all_reduce(Reduction::Max, &mut range)?;
     let refusal = || {
         let message = format!(
-            "the ranks have different CPUs: this rank factors doubles with {name} instructions, and others with other \
-             instructions"
+            "the ranks have different CPUs: this rank factors doubles with {name} instructions, and another rank with \
+             different ones"
         );
         Error::InvalidArgument(message)
     };

@@ -10,7 +10,7 @@ mod big;
 mod call;
 mod double;
 
-pub(crate) use big::{factor_file, plan_file};
+pub(crate) use big::{factor_file, plan_file, plan_order};
 pub use call::OutOfCorePlan;
 pub(crate) use call::grid_of;
 

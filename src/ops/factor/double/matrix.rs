@@ -52,7 +52,11 @@ impl DoubleMatrix {
         entry: impl Fn(usize, usize) -> f64,
     ) -> Result<DoubleMatrix> {
         if tile_rows == 0 || grid.size() == 0 {
-            let message = format!("tiles of {tile_rows} rows on a grid of {} x {} ranks", grid.rows, grid.cols);
+            let message = format!(
+                "tiles of {tile_rows} rows on a grid of {} x {} ranks are not possible; all these numbers must be at \
+                 least 1",
+                grid.rows, grid.cols
+            );
             return Err(Error::InvalidArgument(message));
         }
         let triangle = Some(Uplo::Lower);
@@ -223,7 +227,7 @@ impl DoubleMatrix {
         check_alike(
             world,
             &(self.map, asked),
-            "the ranks have different tilings of a matrix of doubles, or different requests",
+            "the ranks pass different tilings of a matrix of doubles or different arguments",
         )
     }
 

@@ -54,8 +54,8 @@ pub struct DoubleOptions {
     /// Over ranks: the number of workers of each device; several workers overlap the copies of one run with the
     /// computation of another.
     pub device_workers: usize,
-    /// The largest number of updates that a worker applies to a tile in a row, if it waits for the work that it submits
-    /// to a device.
+    /// The largest number of updates that a worker applies to one tile before it takes another one, if the worker waits
+    /// for the work that it submits to a device.
     pub most_updates: usize,
     /// The algorithm that sends tiles to ranks.
     pub delivery: DeliveryKind,
@@ -116,7 +116,7 @@ pub struct DeviceShare {
     pub device: Description,
     /// Tiles that fit in its memory.
     pub room_tiles: usize,
-    /// Tasks it ran.
+    /// Number of tasks that it ran.
     pub tasks: u64,
     /// Bytes transferred, as counted by the device.
     pub traffic: Traffic,
@@ -142,7 +142,7 @@ pub struct DoubleReport {
     pub order: usize,
     /// Rows of a tile.
     pub tile_rows: usize,
-    /// Tile rows.
+    /// Number of tile rows.
     pub tiles: usize,
     /// Rows and columns of the grid of ranks that own tiles.
     pub grid: RankGrid,
@@ -171,13 +171,13 @@ pub struct DoubleReport {
     pub gflops: f64,
     /// Tasks of this rank, including tasks on its host.
     pub tasks: u64,
-    /// Bytes that would go to the devices if each of their tasks uploaded its operands.
+    /// Bytes that would be copied to the devices if each of their tasks uploaded its operands.
     pub baseline_h2d_bytes: u64,
-    /// Bytes that would come back if each of their tasks downloaded its result.
+    /// Bytes that would be copied from the devices if each of their tasks downloaded its result.
     pub baseline_d2h_bytes: u64,
     /// Bytes copied to all devices.
     pub h2d_bytes: u64,
-    /// Bytes back.
+    /// Bytes copied from all devices.
     pub d2h_bytes: u64,
     /// `1 - moved / baseline`, both directions together; 0 if no device was used.
     pub saved: f64,
@@ -290,12 +290,12 @@ impl DoubleOptions {
     fn check(&self, devices: Option<RankGrid>) -> Result<()> {
         let refused = |message: String| Err(Error::InvalidArgument(message));
         match self {
-            DoubleOptions { most_updates: 0, .. } => refused("0 updates in a row: choose 1 or more".into()),
+            DoubleOptions { most_updates: 0, .. } => refused("most_updates = 0 is not valid; choose 1 or more".into()),
             DoubleOptions { device_workers: 0, .. } if devices.is_some() => {
-                refused("a device without workers: choose 1 or more".into())
+                refused("device_workers = 0 is not valid; choose 1 or more".into())
             }
             DoubleOptions { streams: 1..=3, .. } => Ok(()),
-            DoubleOptions { streams, .. } => refused(format!("{streams} streams: choose 1 to 3")),
+            DoubleOptions { streams, .. } => refused(format!("streams = {streams} is not valid; choose 1 to 3")),
         }
     }
 }

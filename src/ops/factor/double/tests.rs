@@ -197,9 +197,12 @@ fn groups_and_vectors_that_do_not_fit_are_refused() {
         })
     };
     let all_say = |errors: Vec<String>, part: &str| assert!(errors.iter().all(|e| e.contains(part)), "{errors:?}");
-    all_say(refused(40, |rank| (rank, 8, 3)), "in a grid of 1 x 3 on rank");
-    all_say(refused(40, |rank| (1 - rank, 8, 2)), "a matrix of rank 1 in a grid of 1 x 2 on rank 0 of 2");
-    all_say(refused(40, |rank| (rank, 8 << rank, 2)), "the ranks have different tilings of a matrix of doubles");
+    all_say(refused(40, |rank| (rank, 8, 3)), "passes the part of rank 0 of a matrix on a grid of 1 x 3 ranks");
+    all_say(
+        refused(40, |rank| (1 - rank, 8, 2)),
+        "rank 0 of 2 passes the part of rank 1 of a matrix on a grid of 1 x 2 ranks",
+    );
+    all_say(refused(40, |rank| (rank, 8 << rank, 2)), "the ranks pass different tilings of a matrix of doubles");
     let with_options = |options: fn(usize) -> DoubleOptions| {
         local::run(2, |rank| {
             let ctx = Context::builder().threads(1).build().unwrap();
@@ -212,7 +215,7 @@ fn groups_and_vectors_that_do_not_fit_are_refused() {
     assert!(differ.iter().all(|made| made.is_err()));
     all_say(
         differ.into_iter().filter_map(|made| made.err()).collect(),
-        "the ranks have different tilings of a matrix of doubles",
+        "the ranks pass different tilings of a matrix of doubles",
     );
     // Options that concern only one rank may differ.
     let own = |rank: usize| DoubleOptions::new().policy([Policy::Fifo, Policy::Lifo][rank]).spans(rank == 1);
@@ -231,9 +234,9 @@ fn groups_and_vectors_that_do_not_fit_are_refused() {
     });
     let parts = [
         "a vector of 39 entries",
-        "the ranks have different",
-        "root 2 is not one of 2 ranks",
-        "the ranks have different",
+        "the ranks pass different",
+        "there is no rank 2 among 2 ranks to be the root",
+        "the ranks pass different",
     ];
     for (at, part) in parts.into_iter().enumerate() {
         all_say(said.iter().map(|errors| errors[at].clone()).collect(), part);

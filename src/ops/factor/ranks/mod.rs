@@ -37,7 +37,7 @@ use plan::{PlanInput, tiling};
 pub struct DistCholesky {
     /// This rank's tiles of `L`: the lower triangle, in the tiles of the factorisation.
     pub factor: DistMatrix,
-    /// How it was computed; the same on all ranks.
+    /// The report of the factorisation; the same on all ranks.
     pub report: CholeskyReport,
     /// The work of this rank, with its time spans and samples.
     pub own: drive::RankReport,
@@ -46,7 +46,7 @@ pub struct DistCholesky {
 /// The report of a factorisation whose factor is in the caller's matrix.
 #[derive(Debug)]
 pub struct DistCholeskyReport {
-    /// How the factor was computed; the same on all ranks.
+    /// The report of the factorisation; the same on all ranks.
     pub report: CholeskyReport,
     /// The work of this rank, with its time spans and samples.
     pub own: drive::RankReport,
@@ -138,9 +138,9 @@ pub fn cholesky_with(
 /// [`cholesky_with`] into `result`; its memory is reused if it is such a factor, for example from an earlier call.
 /// Collective.
 ///
-/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. If its tiles or its
-/// precision do not fit, or if the context has a memory limit, its memory is released before the matrix is read. After
-/// an error `result` has no entries.
+/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. If the tiles or the
+/// precision of `result` do not fit, or if the context has a memory limit, the memory of `result` is released before
+/// the matrix is read. After an error `result` has no entries.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -324,14 +324,13 @@ pub fn cholesky_tiles(
     tiles_for(Site { ctx, team }, &map, norm_bits, options)
 }
 
-/// The plan of [`cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`, with the
-/// check of a whole one: the bytes that this rank takes, the factor included. Collective.
+/// The plan of [`cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`: the bytes that this
+/// rank needs, including the factor and, for a whole matrix, the check of its symmetry. Collective.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
-/// of the node, as for the factorisation. Entries of many sizes take more bits for entrywise accuracy, which
-/// [`DistCholeskyOptions::range_bits`] names where they are known. A factor in the memory of an old one
-/// ([`cholesky_into`]), which is held from the start, may take more by the bytes of travelling tiles, the old
-/// factor included.
+/// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context applies
+/// to the whole node, as for the factorisation. Entries of many sizes need more bits for entrywise accuracy; if their
+/// number is known, pass it as [`DistCholeskyOptions::range_bits`]. [`cholesky_into`] holds the old factor from the
+/// start; including it, the call may exceed the plan by the bytes of tiles in transit.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -413,7 +412,7 @@ fn check_options(
     };
     agree(world, fits)?;
     let said = (map, precision_bits, options);
-    check_alike(world, &said, "cholesky: ranks differ in the matrix's tiles, the precision or the options")
+    check_alike(world, &said, "cholesky: the ranks pass different tilings, precisions or options")
 }
 
 /// The tiles to work in for a matrix in the tiles `map`, with `working_bits` bits. Collective.

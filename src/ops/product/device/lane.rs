@@ -225,9 +225,9 @@ fn shift_region(device: &dyn Device, stream: Stream, count: usize, shifts: &[i64
 pub(super) enum TimedPart {
     /// Conversion of digits to operand planes.
     ToResidues,
-    /// Products of planes, with those reductions that do not overlap them.
+    /// Products of planes, including the reductions that do not overlap them.
     Product,
-    /// Residues to integers.
+    /// Conversion of residues to integers.
     Reconstruct,
     /// Conversion of integers to big floats.
     Round,
@@ -239,9 +239,9 @@ pub(super) enum TimedPart {
 pub struct DeviceSeconds {
     /// Conversion of digits to operand planes.
     pub to_residues: f64,
-    /// Products of planes, with those reductions that do not overlap them.
+    /// Products of planes, including the reductions that do not overlap them.
     pub product: f64,
-    /// Residues to integers.
+    /// Conversion of residues to integers.
     pub reconstruct: f64,
     /// Conversion of integers to big floats.
     pub round: f64,
@@ -311,7 +311,7 @@ pub struct DeviceReport {
     pub moduli: usize,
     /// Operand planes assigned to the device.
     pub planes: usize,
-    /// Columns of a strip, rows of a chunk, moduli of a batch, ...
+    /// The blocking: columns of a strip, rows of a chunk, moduli of a batch, and so on.
     pub cut: DeviceCut,
     /// Bytes allocated on it.
     pub device_bytes: u64,
@@ -319,7 +319,7 @@ pub struct DeviceReport {
     pub multiply_adds: u64,
     /// Bytes copied to and from the device.
     pub traffic: Traffic,
-    /// Its own time.
+    /// Seconds measured by the device's clock.
     pub seconds: DeviceSeconds,
     /// Number of ranks of the machine that share the device; 1 if only this process uses it.
     pub ranks: usize,

@@ -38,7 +38,7 @@ impl<'a> OperandFile<'a> {
         OperandFile { path, op: Op::NoTranspose }
     }
 
-    /// `op` of it.
+    /// The same operand with `op` applied to its matrix.
     #[must_use]
     pub fn op(self, op: Op) -> OperandFile<'a> {
         OperandFile { op, ..self }
@@ -92,7 +92,7 @@ pub struct OutOfCoreProductReport {
     pub primes: usize,
     /// Worker threads of all ranks together.
     pub threads: usize,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
     /// Bands, chunks, memory and bytes as planned, of one rank.
     pub plan: OutOfCoreProductPlan,
@@ -120,12 +120,12 @@ pub struct OutOfCoreProductReport {
 /// `Q := P^T P`, or `P P^T` with [`Op::Transpose`], from the binary file of `P` to a binary file of the lower triangle
 /// of `Q`; finished tiles are kept in a storage directory.
 ///
-/// Shapes, accuracy and bits: those of [`crate::syrk_with`] with [`crate::Accuracy::Norm`]. The file is that of
-/// [`crate::io::write`] of its result, byte for byte, for any memory limit and number of threads, and after any number
-/// of interruptions. Memory: as planned, at most the context's limit; without a limit, the memory of the machine. A
-/// directory belongs to one matrix, operation, precision and tile size; it contains about the bytes of the result, and
-/// is not removed. Cost: that of [`crate::syrk_with`], one conversion of each band for each pair of bands that contains
-/// it, and the transfers that the plan counts. Source: docs/OUT_OF_CORE.md.
+/// Shapes, accuracy and bits: those of [`crate::syrk_with`] with [`crate::Accuracy::Norm`]. The file is byte for byte
+/// the one that [`crate::io::write`] writes for the result of that function, for any memory limit and number of
+/// threads, and after any number of interruptions. Memory: as planned, at most the context's limit; without a limit,
+/// the memory of the machine. A directory belongs to one matrix, operation, precision and tile size; it contains about
+/// the bytes of the result, and is not removed. Cost: that of [`crate::syrk_with`], one conversion of each band for
+/// each pair of bands that contains it, and the transfers that the plan counts. Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};
@@ -146,7 +146,7 @@ pub struct OutOfCoreProductReport {
 /// [`crate::Error::StorageMismatch`] for the directory of another product, [`crate::Error::StorageInUse`] if another
 /// run uses it; [`crate::Error::DiskFull`], [`crate::Error::Io`]: finished tiles are kept, and the next call continues
 /// from them; [`crate::Error::InvalidArgument`] for a context with Freivalds' test, which would have to read the
-/// operands once more.
+/// operands a second time.
 pub fn syrk(
     ctx: &Context,
     p: OperandFile<'_>,

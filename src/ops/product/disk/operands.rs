@@ -63,7 +63,7 @@ impl FileProduct {
         }
         if ctx.freivalds() {
             return Err(Error::InvalidArgument(
-                "Freivalds' test is not supported out of core, since it would read the operands once more: use the \
+                "Freivalds' test is not supported out of core, since it would read the operands a second time: use the \
                  self-check"
                     .into(),
             ));

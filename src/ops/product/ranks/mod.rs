@@ -35,8 +35,8 @@ pub struct DistOptions<'a> {
     /// Scalar of `accumulate`; `None` is 1.
     pub beta: Option<&'a Float>,
     /// A matrix to add, distributed over the ranks of the team: the result is `alpha * product + beta * accumulate`,
-    /// rounded once. For a SYRK it must be symmetric: a triangle, or a whole matrix, whose symmetry is checked. A
-    /// matrix in other tiles than the result is redistributed first, which needs memory in addition to the limit.
+    /// rounded once. For a SYRK the matrix must be symmetric: a triangle, or a whole matrix, whose symmetry is checked.
+    /// A matrix in other tiles than the result is redistributed first, which needs memory in addition to the limit.
     pub accumulate: Option<&'a DistMatrix>,
     /// Rows and columns of a tile of the result, a multiple of 8; with `None` they are chosen. It does not affect the
     /// bits of the result.
@@ -106,7 +106,7 @@ impl std::fmt::Debug for PlanHook<'_> {
 pub struct DistOutcome {
     /// The tiles of this rank.
     pub result: DistMatrix,
-    /// How it was computed; the same on all ranks.
+    /// The report of the call; the same on all ranks.
     pub report: Report,
     /// The phases of this rank, in nanoseconds since all ranks began.
     pub spans: Vec<RankSpan>,
@@ -115,7 +115,7 @@ pub struct DistOutcome {
 /// `Q := alpha * P^T P + beta * C` for a matrix `P` whose rows lie on the ranks of `team`. Collective.
 ///
 /// Shapes: `blocks` are this rank's rows of P, `K_i x N` each; the order of blocks and ranks does not matter. A rank
-/// may have no blocks, and a block no rows. The result is `N x N`: one triangle in tiles over all ranks, which
+/// may have no blocks, and a block may have no rows. The result is `N x N`: one triangle in tiles over all ranks, which
 /// represents the symmetric matrix. Accuracy and bits: as [`crate::syrk_with`] on all the rows. Memory: the context's
 /// limit holds for each node, all its ranks together; without a limit, the free memory of the machine. Cost: as
 /// [`crate::syrk_with`], divided among all workers; each node sends the residues of the result once to the others, with
@@ -140,9 +140,9 @@ pub struct DistOutcome {
 /// ```
 ///
 /// # Errors
-/// As [`crate::syrk_with`], on every rank, as [`crate::Error::Rank`] if it occurred on one rank: rows and columns are
-/// those of the block that this rank passed. [`crate::Error::InvalidArgument`] if ranks differ in columns, precision,
-/// options or kernel, including the kernel of devices; [`crate::Error::Transport`].
+/// As [`crate::syrk_with`], on every rank, as [`crate::Error::Rank`] if it occurred on one rank: rows and columns refer
+/// to the block that this rank passed. [`crate::Error::InvalidArgument`] if ranks differ in columns, precision, options
+/// or kernel, including the kernel of devices; [`crate::Error::Transport`].
 pub fn syrk(
     ctx: &Context,
     team: &mut Team,
@@ -255,7 +255,7 @@ pub fn gemm(
     };
     agree(team.world(), fits)?;
     let said = (op_a, a.map(), op_b, b.map());
-    check_alike(team.world(), &said, "gemm: ranks differ in shapes, tiles or transposes")?;
+    check_alike(team.world(), &said, "gemm: the ranks pass different shapes, tilings or transposes")?;
     let slice = |matrix: &DistMatrix, by_rows: bool| match by_rows {
         true => matrix.row_slice(team.world()),
         false => matrix.col_slice(team.world()),

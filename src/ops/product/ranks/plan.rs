@@ -285,12 +285,31 @@ fn describe_team(request: &ClusterRequest<'_>) -> TeamPlan {
 /// A cluster for a plan: `nodes` nodes of `ranks_per_node` ranks with `threads` threads each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterShape {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Ranks of each node.
+    /// Number of ranks of each node.
     pub ranks_per_node: usize,
-    /// Worker threads of each rank.
+    /// Number of worker threads of each rank.
     pub threads: usize,
+}
+
+impl ClusterShape {
+    /// Number of ranks.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an empty cluster, and for one that is too large for a plan.
+    pub fn ranks(&self) -> Result<usize> {
+        let ClusterShape { nodes, ranks_per_node, threads } = *self;
+        let ranks = nodes.saturating_mul(ranks_per_node);
+        let workers = ranks_per_node.saturating_mul(threads);
+        if (1..=MOST_RANKS).contains(&ranks) && (1..=MOST_WORKERS).contains(&workers) {
+            return Ok(ranks);
+        }
+        Err(Error::InvalidArgument(format!(
+            "{nodes} nodes with {ranks_per_node} ranks of {threads} threads: choose 1 to {MOST_RANKS} ranks in all and \
+             1 to {MOST_WORKERS} threads on a node"
+        )))
+    }
 }
 
 /// [`plan_syrk_cluster_with`] with default options.
@@ -319,8 +338,8 @@ pub fn plan_syrk_cluster(
 }
 
 /// The plan of a distributed [`crate::ops::distributed::syrk`] of a `rows x cols` matrix whose rows are divided evenly
-/// over a cluster; the memory limit of the context is that of a node, and the kernel is that of this machine. Nothing
-/// is computed. A cluster has at most 2^20 ranks, and a node at most 2^16 threads.
+/// over a cluster; the memory limit of the context applies to each node, and the kernel is chosen for this machine.
+/// Nothing is computed. A cluster has at most 2^20 ranks, and a node at most 2^16 threads.
 ///
 /// ```
 /// use sunzi::distributed::{ClusterShape, plan_syrk_cluster_with};
@@ -342,15 +361,7 @@ pub fn plan_syrk_cluster_with(
     precision_bits: u32,
     options: &ProductPlanOptions,
 ) -> Result<Plan> {
-    let ClusterShape { nodes, ranks_per_node, threads } = cluster;
-    let ranks = nodes.saturating_mul(ranks_per_node);
-    let workers = ranks_per_node.saturating_mul(threads);
-    if !(1..=MOST_RANKS).contains(&ranks) || !(1..=MOST_WORKERS).contains(&workers) {
-        return Err(Error::InvalidArgument(format!(
-            "{nodes} nodes with {ranks_per_node} ranks of {threads} threads: choose 1 to {MOST_RANKS} ranks in all and \
-             1 to {MOST_WORKERS} threads on a node"
-        )));
-    }
+    let (ranks, ClusterShape { nodes, ranks_per_node, threads }) = (cluster.ranks()?, cluster);
     let layout = NodeLayout {
         nodes: (0..nodes).map(|node| (node * ranks_per_node..(node + 1) * ranks_per_node).collect()).collect(),
         node_of: (0..ranks).map(|rank| rank / ranks_per_node).collect(),
@@ -362,8 +373,8 @@ pub fn plan_syrk_cluster_with(
 }
 
 /// The plan of [`crate::ops::distributed::syrk`] on a team whose ranks have equal shares of the rows of a `rows x cols`
-/// matrix, all with as many threads as the context; the memory limit of the context is that of each node. Nothing is
-/// computed, and no rank waits for another rank.
+/// matrix, all with the number of threads of the context; the memory limit of the context applies to each node. Nothing
+/// is computed, and no rank waits for another rank.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -428,7 +439,7 @@ struct Cluster<'a> {
     layout: &'a NodeLayout,
     /// The rank whose node's bytes are reported.
     own_rank: usize,
-    /// Worker threads of each rank.
+    /// Number of worker threads of each rank.
     threads: usize,
 }
 

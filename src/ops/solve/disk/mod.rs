@@ -14,7 +14,7 @@ use crate::io::{HeadVisitor, MatrixFile, MatrixFileShape};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Diag, Matrix, Op, Uplo};
 use crate::ops::disk::{DiskUse, DiskWatch, ResultCut, make_directory, progress_of, scanned_by_root, write_zeros};
-use crate::ops::factor::disk::{self, OutOfCoreOptions, OutOfCoreReport, grid_of};
+use crate::ops::factor::disk::{self, OutOfCoreOptions, OutOfCorePlan, OutOfCoreReport, grid_of};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::{kernel_name, larger};
 use crate::ops::solve::disk::blocks::{FileTriangle, LineNorms};
@@ -57,6 +57,14 @@ setters! { new OutOfCoreSolveOptions {
     grid: impl Into<Option<RankGrid>>,
 } }
 
+impl OutOfCoreSolveOptions {
+    /// Those of the factorisation at the start.
+    fn of_factor(&self) -> OutOfCoreOptions {
+        let OutOfCoreSolveOptions { lower, tile_rows, caching, grid } = *self;
+        OutOfCoreOptions { lower, tile_rows, caching, grid, ..OutOfCoreOptions::default() }
+    }
+}
+
 /// The files of a solve, and the directory for finished parts.
 #[derive(Clone, Copy, Debug)]
 pub struct SolvePaths<'a> {
@@ -90,7 +98,7 @@ pub struct OutOfCoreSolveReport {
     pub kernel: &'static str,
     /// Worker threads of all ranks together.
     pub threads: usize,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
     /// The largest number of right-hand sides that are solved together: the triangle is read once for each band of this
     /// width and each substitution, and again for columns that are solved with more bits.
@@ -113,6 +121,56 @@ pub struct OutOfCoreSolveReport {
     /// The report of the factorisation at the start of the call, unless a finished factor was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factorisation: Option<OutOfCoreReport>,
+}
+
+/// The plan of an out-of-core solve.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct OutOfCoreSolvePlan {
+    /// The plan of the factorisation with which the call starts.
+    pub factorisation: OutOfCorePlan,
+    /// The largest number of right-hand sides of a rank that are solved together.
+    pub band_columns: usize,
+    /// Bytes of memory that the solve needs.
+    pub solve_bytes: u64,
+    /// Bytes of memory that the call needs: the larger of `solve_bytes` and those of the factorisation.
+    pub planned_bytes: u64,
+}
+
+/// The plan for `columns` right-hand sides and a matrix of `order` rows, of which no files exist. Collective.
+///
+/// # Errors
+/// Those of [`disk::plan_order`]; [`Error::InvalidArgument`] for a shape that is solved in memory only.
+pub(crate) fn plan_system(
+    site: Site<'_>,
+    order: usize,
+    columns: usize,
+    precision_bits: u32,
+    options: &OutOfCoreSolveOptions,
+) -> Result<OutOfCoreSolvePlan> {
+    let shape = SystemShape { order, columns };
+    let bits = site.agreed(solve_bits(site.ctx, CHOLESKY, precision_bits, order))?;
+    let method = site.agreed(shape.method("solve", CHOLESKY, Accuracy::Norm))?;
+    let factorisation = disk::plan_order(site, order, precision_bits, &options.of_factor());
+    let (factorisation, factor_bytes) = with_bytes(factorisation, |plan| plan.planned_bytes);
+    let file_bits = TrsmBits { right: precision_bits, triangle: precision_bits, solution: precision_bits };
+    let bands = plan_expected(&site.share(), shape, method, file_bits, bits.working, 2);
+    let (bands, band_bytes) = with_bytes(site.agreed(site.of_node(bands)), |plan| plan.planned_bytes);
+    let planned_bytes = larger(band_bytes, factor_bytes)?;
+    let (factorisation, bands) = factorisation.zip(bands).expect("neither was refused");
+    let (band_columns, solve_bytes) = (bands.columns, bands.planned_bytes);
+    Ok(OutOfCoreSolvePlan { factorisation, band_columns, solve_bytes, planned_bytes })
+}
+
+/// A plan, if there is one, and its bytes or the reason that there is none.
+fn with_bytes<T>(plan: Result<T>, bytes: impl Fn(&T) -> u64) -> (Option<T>, Result<u64>) {
+    match plan {
+        Ok(plan) => {
+            let bytes = bytes(&plan);
+            (Some(plan), Ok(bytes))
+        }
+        Err(error) => (None, Err(error)),
+    }
 }
 
 impl OutOfCoreSolveReport {
@@ -157,8 +215,8 @@ impl SystemShape {
             return Ok(method);
         }
         Err(Error::InvalidArgument(format!(
-            "{operation} out of core with entrywise accuracy needs at least 8 right-hand sides of at least 8 rows, but \
-             here are {columns} of {order} rows: choose accuracy by norms, or solve in memory"
+            "{operation} out of core: {columns} right-hand sides of {order} rows are too few for entrywise accuracy, \
+             which needs at least 8 of at least 8 rows: choose accuracy by norms, or solve in memory"
         )))
     }
 }
@@ -297,8 +355,7 @@ fn solve_files(
     if shape.is_empty() {
         return shape.write_empty(site, solution, precision_bits).map(|()| report);
     }
-    let OutOfCoreSolveOptions { lower, tile_rows, caching, grid } = *options;
-    let of_factor = OutOfCoreOptions { lower, tile_rows, caching, grid, ..OutOfCoreOptions::default() };
+    let (caching, of_factor) = (options.caching, options.of_factor());
     let factoring = DiskFactoring { site, matrix, storage, precision_bits, options: of_factor };
     // Refused before the work of a factorisation.
     let file_bits = TrsmBits { right: right.precision_bits(), triangle: precision_bits, solution: precision_bits };
@@ -491,7 +548,10 @@ fn open_right(path: &Path, operation: &'static str, triangle: &MatrixFile) -> Re
     }
     if right.is_symmetric() {
         let path = path.display();
-        let message = format!("{path}: right-hand sides of a solve out of core must be stored with all entries");
+        let message = format!(
+            "{path}: the right-hand sides are stored as one triangle of a symmetric matrix, but a solve out of core \
+             needs all entries"
+        );
         return Err(Error::InvalidArgument(message));
     }
     Ok(Arc::new(right))

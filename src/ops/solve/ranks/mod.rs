@@ -69,7 +69,8 @@ impl SolveCall<'_> {
         world.all_reduce(Reduction::Max, &mut words)?;
         if words[0] != !words[1] {
             return Err(Error::InvalidArgument(format!(
-                "{operation}: ranks differ in shapes, tiles, precision, accuracy or scalar"
+                "{operation}: ranks differ in shapes, tiles, precision, accuracy or scalar: all ranks must pass the \
+                 same"
             )));
         }
         if words[2] > 0 {
@@ -80,10 +81,13 @@ impl SolveCall<'_> {
             return Err(Error::shape_mismatch(operation, (map.rows, map.cols), right));
         }
         if factor.is_symmetric() {
-            return Err(Error::InvalidArgument(format!("{operation}: a symmetric matrix is not a triangular factor")));
+            return Err(Error::InvalidArgument(format!(
+                "{operation}: the first matrix must be a lower triangular factor L, but this one is stored as \
+                 symmetric: factor it first, and pass the factor"
+            )));
         }
         if map.triangle == Some(Uplo::Upper) {
-            return Err(Error::InvalidArgument(format!("{operation}: a factor in tiles is lower triangular")));
+            return Err(upper_refused(operation));
         }
         Ok(map.rows)
     }
@@ -179,6 +183,13 @@ impl SolveCall<'_> {
         let solved = triangles.solve(substitutions, &sizes, right, x);
         site.agreed(site.of_node(solved))
     }
+}
+
+/// The error for a factor that is stored as its upper triangle.
+fn upper_refused(operation: &str) -> Error {
+    Error::InvalidArgument(format!(
+        "{operation}: the tiles of the factor hold an upper triangle, but must hold the lower triangular L of A = L L^T"
+    ))
 }
 
 /// Memory for a rank's columns of the right-hand sides and of the solution: that of an earlier call, without a limit.

@@ -112,7 +112,7 @@ impl Say for RightSides<'_> {
 /// A solution in the distribution in which it was computed: the result of [`crate::distributed::solve_local`] and
 /// [`crate::distributed::trsm_local`].
 ///
-/// It stays on the ranks in whole columns, or on every rank if there are few columns, until
+/// The solution stays on the ranks in whole columns, or on every rank if there are few columns, until
 /// [`LocalSolution::fill_local`] copies it to the caller's memory.
 #[derive(Debug)]
 pub struct LocalSolution {
@@ -155,7 +155,7 @@ impl LocalSolution {
         self.part.precision_bits()
     }
 
-    /// Bytes of this rank's part, and of the memory kept with it until it is released.
+    /// Bytes of this rank's part, and of the memory that is kept with the part until it is released.
     pub fn bytes(&self) -> u64 {
         self.part.bytes() + self.spare.as_ref().map_or(0, Matrix::bytes)
     }
@@ -170,7 +170,7 @@ impl LocalSolution {
     /// `local` after an error is arbitrary. Memory: messages of 1 to 8 MiB to and from this rank.
     ///
     /// # Errors
-    /// As [`DistMatrix::fill_local`]; [`Error::InvalidArgument`] for other ranks than those of the solve.
+    /// As [`DistMatrix::fill_local`]; [`Error::InvalidArgument`] if `group` does not have the ranks of the solve.
     pub fn fill_local(
         &self,
         group: &dyn Transport,
@@ -179,7 +179,8 @@ impl LocalSolution {
     ) -> Result<()> {
         let (ranks, rank, size) = (self.distribution.grid.size(), group.rank(), group.size());
         let refusal = || {
-            let message = format!("a solution of rank {} of {ranks} on rank {rank} of {size}", self.rank);
+            let message =
+                format!("the solution belongs to rank {} of {ranks}, but is used on rank {rank} of {size}", self.rank);
             Err(Error::InvalidArgument(message))
         };
         agree(group, if (ranks, self.rank) == (size, rank) { Ok(()) } else { refusal() })?;

@@ -28,7 +28,7 @@ const FACTOR_TILE: usize = 64;
 /// `right_bits`: the bytes that this rank needs in addition to the factor. Collective.
 ///
 /// Nothing is computed, except that the kernel's tables are made and kept in the context. The memory limit of the
-/// context is that of the node, as for the solve. The assumption on pivots is that of [`crate::plans::plan_trsm`].
+/// context applies to the whole node, as for the solve. The pivots are assumed to be as in [`crate::plans::plan_trsm`].
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

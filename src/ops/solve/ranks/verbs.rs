@@ -12,7 +12,7 @@ use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::problem::{CHOLESKY, LOWER, UPPER, solve_bits};
 use crate::ops::solve::ranks::operands::{FactorTiles, RightSides};
-use crate::ops::solve::ranks::{LocalSolution, SolveCall};
+use crate::ops::solve::ranks::{LocalSolution, SolveCall, upper_refused};
 use crate::ops::solve::system::{Factored, TriangularSystem, TrsmOptions, check_scalar};
 use crate::site::Site;
 use crate::tile::TileMap;
@@ -111,8 +111,8 @@ pub fn solve(
 /// ```
 ///
 /// # Errors
-/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] if it occurred on one rank; a memory limit is that
-/// of a node; rows and columns in errors are those of `B`. [`Error::Singular`] for a zero on the diagonal;
+/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] if it occurred on one rank; a memory limit applies
+/// to a whole node; rows and columns in errors refer to `B`. [`Error::Singular`] for a zero on the diagonal;
 /// [`Error::InvalidArgument`] for an upper triangle and if ranks differ in shapes, tiles or precision;
 /// [`Error::Transport`].
 pub fn solve_with(
@@ -129,7 +129,8 @@ pub fn solve_with(
 }
 
 /// [`solve_with`] into `result`; its memory is reused if it is a whole matrix distributed like `b` with
-/// `precision_bits` bits, and otherwise it is allocated anew. Its entries are arbitrary after an error. Collective.
+/// `precision_bits` bits, and otherwise it is allocated anew. The entries of `result` are arbitrary after an error.
+/// Collective.
 ///
 /// Without a memory limit a context also keeps a rank's columns of the right-hand sides and of the solution, so that
 /// repeated calls allocate no fresh memory.
@@ -266,7 +267,7 @@ pub fn pivots(team: &Team, factor: &DistMatrix) -> Result<Matrix> {
         return Err(Error::shape_mismatch("diagonal", (map.rows, map.cols), (map.cols, map.rows)));
     }
     if map.triangle == Some(Uplo::Upper) {
-        return Err(Error::InvalidArgument("diagonal: a factor in tiles is lower triangular".to_string()));
+        return Err(upper_refused("diagonal"));
     }
     FactorTiles::new(factor).pivots(world)
 }
@@ -489,7 +490,7 @@ pub fn trsm_local(
     let world = team.world();
     check_options(world, options)?;
     if options.side == Side::Right {
-        let message = "trsm: right-hand sides in the caller's own distribution need side left".to_string();
+        let message = "trsm: right-hand sides in the caller's own distribution require the left side".to_string();
         return Err(Error::InvalidArgument(message));
     }
     check_triangle(world, t, options.uplo)?;
@@ -500,8 +501,7 @@ pub fn trsm_local(
 
 /// Refuses options that differ between ranks, which would then take different paths. Collective.
 fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()> {
-    let refusal = "trsm: ranks differ in the side, the triangle, its diagonal, whether it is transposed, the accuracy \
-                   or the scalar";
+    let refusal = "trsm: the ranks pass different sides, triangles, diagonals, transposes, accuracies or scalars";
     check_alike(world, options, refusal)
 }
 
@@ -509,7 +509,13 @@ fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()>
 fn check_triangle(world: &dyn Transport, t: &DistMatrix, uplo: Uplo) -> Result<()> {
     let held = t.map().triangle;
     let wrong = held.is_some_and(|held| held != uplo) || (t.is_symmetric() && t.map().rows == t.map().cols);
-    let message = || format!("trsm: the {uplo:?} triangle is requested, but the matrix has {held:?}");
+    let name = |uplo: Uplo| if uplo == Uplo::Lower { "lower" } else { "upper" };
+    let stored = match held {
+        Some(held) if held != uplo => format!("the tiles of the matrix hold its {} triangle", name(held)),
+        _ => "the matrix is stored as symmetric".to_string(),
+    };
+    let wanted = name(uplo);
+    let message = || format!("trsm: the {wanted} triangle is to be used, but {stored}: pass a triangular matrix");
     agree(world, if wrong { Err(Error::InvalidArgument(message())) } else { Ok(()) })
 }
 

@@ -46,8 +46,8 @@ const DEEP: usize = 512;
 /// Checks that `l` is a Cholesky factor of `a` to `precision_bits` bits: lower triangular, with a positive diagonal,
 /// and `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)` for all `i >= j`.
 ///
-/// With [`Uplo::Upper`] in `options` the matrix `l` is `U` with `A = U^T U`. Of the other options only the seed is
-/// used, for Freivalds' test. [`Verification::worst_entry`] is the largest residual in units of its bound, and
+/// With [`Uplo::Upper`] in `options` the matrix `l` is `U` with `A = U^T U`. The seed is used for Freivalds' test; all
+/// other options are ignored. [`Verification::worst_entry`] is the largest residual in units of its bound, and
 /// [`Verification::worst_place`] is its place. Shapes: both `n x n`, each of any precision; `a` is given as a plain
 /// matrix, a symmetric matrix, or one triangle, see [`Symmetric`]. Entries of a [`crate::Matrix`] are finite. Accuracy:
 /// the decision is exact, for any exponents. Cost: an exact product in tiles, `n^3 / 6` word products for each of about
@@ -103,10 +103,10 @@ setters! { new FileFactorOptions {
 /// [`verify_cholesky`] of the matrix in the binary file `matrix` and the factor in the binary
 /// file `factor`, which are read block by block.
 ///
-/// Shapes, accuracy, decision, worst entry and its place are those of the check in memory. Both files are read once to
-/// check every number and the checksums; then the factor is read about `2 n / (3 T)` times, in tiles of `T` rows that
-/// are as large as the context's memory limit allows (512 rows without a limit). Memory: the limit, which must be at
-/// least some MB.
+/// Shapes, accuracy, decision, worst entry and its place are the same as for the check in memory. Both files are read
+/// once to check every number and the checksums; then the factor is read about `2 n / (3 T)` times, in tiles of `T`
+/// rows that are as large as the context's memory limit allows (512 rows without a limit). Memory: the limit, which
+/// must be at least some MB.
 ///
 /// ```
 /// use sunzi::io::{self, WriteOptions};

@@ -283,8 +283,8 @@ impl FactorCheck<'_> {
         let Some(place) = beyond else { return Ok(()) };
         let is_other = !extents.iter().any(|extent| extent.is_set_before);
         let (triangle, other) = match self.uplo {
-            Uplo::Lower => ("lower", "; it is upper triangular: name an upper factor (--upper)"),
-            Uplo::Upper => ("upper", "; it is lower triangular: name a lower factor (no --upper)"),
+            Uplo::Lower => ("lower", "; it is upper triangular: check it as an upper factor (with --upper)"),
+            Uplo::Upper => ("upper", "; it is lower triangular: check it as a lower factor (without --upper)"),
         };
         Err(refusal(|base| {
             let (place, other) = (self.name(place, base), if is_other { other } else { "" });
@@ -294,20 +294,28 @@ impl FactorCheck<'_> {
 
     fn check_row(&self, i: usize, extent: &Extent, scale: i64) -> Result<()> {
         if extent.own.is_none_or(|own| own.is_zero() || own.is_negative()) {
-            return Err(refusal(|base| format!("{} of the factor is not positive", base.one("diagonal entry", i))));
+            return Err(refusal(|base| {
+                format!("{} of the factor must be positive, and is not", base.one("diagonal entry", i))
+            }));
         }
         let top = extent.span.map_or(0, |(top, _)| top);
         if top > scale + 1 {
             let excess = 2 * (top - scale - 1);
             return Err(refusal(|base| {
-                let row = base.one("row", i);
-                format!("{row} of the factor is too long: its squares sum to over 2^{excess} a_ii")
+                let (row, entry) = (base.one("row", i), base.one("diagonal entry", i));
+                format!(
+                    "{row} of the factor is too large: the sum of its squares must be {entry} of the matrix, but is \
+                     over 2^{excess} times as large"
+                )
             }));
         }
         if let Some(j) = extent.huge {
             return Err(refusal(|base| {
                 let place = self.name(EntryIndex { row: i, col: j }, base);
-                format!("the entry at {place} of the matrix exceeds sqrt(a_ii a_jj): the matrix has no factor")
+                format!(
+                    "the entry at {place} of the matrix exceeds sqrt(a_ii a_jj): the matrix is not positive definite \
+                     and has no factor"
+                )
             }));
         }
         Ok(())
@@ -315,5 +323,8 @@ impl FactorCheck<'_> {
 }
 
 fn not_positive(i: usize) -> Error {
-    refusal(|base| format!("{} of the matrix is not positive: the matrix has no factor", base.one("diagonal entry", i)))
+    refusal(|base| {
+        let entry = base.one("diagonal entry", i);
+        format!("{entry} of the matrix is not positive: the matrix is not positive definite and has no factor")
+    })
 }

@@ -39,7 +39,7 @@ pub unsafe extern "C" fn sunzi_mpi_cholesky(
 }
 
 /// Solves a triangular system in place as `sunzi_trsm` does, on matrices that are distributed over the ranks.
-/// Collective. T and B have distributions of their own.
+/// Collective. T and B each have their own distribution.
 ///
 /// Memory on each rank, in addition to the arrays: copies of its parts of T and B, unless they are in limbs; its tiles
 /// of T; its share of the right-hand sides, twice; and the rows of T that are in transit.
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn sunzi_mpi_trsm(
 }
 
 /// Computes `B := A^-1 B` for a symmetric positive definite A as `sunzi_solve` does, on matrices that are distributed
-/// over the ranks. Collective. A and B have distributions of their own. Memory as `sunzi_mpi_cholesky` and
+/// over the ranks. Collective. A and B each have their own distribution. Memory as `sunzi_mpi_cholesky` and
 /// `sunzi_mpi_trsm`.
 ///
 /// # Safety
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn sunzi_mpi_solve(
 }
 
 /// Computes `X := A^-1`, the whole matrix, for a symmetric positive definite A that is distributed over the ranks.
-/// Collective. X has a distribution of its own and may be A itself.
+/// Collective. X has its own distribution and may be A itself.
 ///
 /// The call is `sunzi_mpi_solve` with the identity as right-hand side, with its accuracy, bits, memory and errors: each
 /// column is a solution, and X is symmetric only up to this accuracy. `sunzi_factor_inverse` computes the inverse as a

@@ -33,7 +33,7 @@ impl PlanTarget {
 }
 
 /// Computes the memory that `sunzi_mpi_syrk` would take on this rank and on its node, without `beta`, and stores it in
-/// `*plan`; nothing else is computed. Collective. With `beta` the call takes tiles of C in addition.
+/// `*plan`; nothing else is computed. Collective. With `beta` the call also needs tiles of C.
 ///
 /// Arguments:
 /// - `a`, `c`: the descriptions of the call. The entries are not read, and the pointers to them may be null.

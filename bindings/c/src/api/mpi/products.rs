@@ -9,7 +9,7 @@ use sunzi::advanced::calls::{Routine, gemm_over, syrk_over};
 /// Computes `C := alpha A A^T + beta C` or `C := alpha A^T A + beta C` as `sunzi_syrk` does, on matrices that are
 /// distributed over the ranks. Collective.
 ///
-/// Arguments: as in `sunzi_syrk`; A and C have distributions of their own.
+/// Arguments: as in `sunzi_syrk`; A and C each have their own distribution.
 ///
 /// Memory on each rank, in addition to the arrays: a copy of its part of A, unless A is in limbs; an even share of the
 /// rows of A^T (of A with `SUNZI_TRANS`), unless the ranks hold whole rows of it in about equal numbers; its tiles of
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn sunzi_mpi_syrk(
 }
 
 /// Computes `C := alpha op(A) op(B) + beta C` as `sunzi_gemm` does, on matrices that are distributed over the ranks.
-/// Collective. Each matrix has a distribution of its own. Memory as `sunzi_mpi_syrk`.
+/// Collective. Each matrix has its own distribution. Memory as `sunzi_mpi_syrk`.
 ///
 /// # Safety
 /// The header's rules.

@@ -1,8 +1,6 @@
 //! Corners of the interface: results after failures, empty arrays with long lines, alpha = 0, threads that come and go.
 
-mod common;
-
-use common::{Array, Ctx, Kind, definite, number, scalar};
+use crate::common::{Array, Ctx, Kind, definite, number, scalar};
 use rug::Float;
 use rug::float::Special;
 use std::ptr;

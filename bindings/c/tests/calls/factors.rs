@@ -1,8 +1,6 @@
 //! TRSM, Cholesky, solves, log-determinants and kept factors on every kind of array: the bits of the Rust call.
 
-mod common;
-
-use common::{Array, Ctx, KINDS, Kind, LAYOUTS, definite, number, scalar, within};
+use crate::common::{Array, Ctx, KINDS, Kind, LAYOUTS, definite, number, scalar, within};
 use rug::Float;
 use std::ptr;
 use sunzi::estimate::{InputRounding, log_det_of};

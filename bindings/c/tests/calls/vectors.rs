@@ -1,9 +1,7 @@
 //! The twins of the level 1 and level 2 BLAS beside exact sums: both kinds of numbers, distances of either sign, one
 //! entry and none.
 
-mod common;
-
-use common::{Array, Ctx, Kind, number};
+use crate::common::{Array, Ctx, Kind, number};
 use rug::Float;
 use std::ffi::{CStr, c_void};
 use sunzi_c::*;

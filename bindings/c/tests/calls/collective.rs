@@ -1,19 +1,10 @@
 //! Calls over ranks, which are threads here, beside their twins in one process.
 
-mod common;
-#[path = "collective/compare.rs"]
-mod compare;
-#[path = "collective/dealt.rs"]
-mod dealt;
-#[path = "collective/problem.rs"]
-mod problem;
-#[path = "collective/random.rs"]
-mod random;
-
-use common::Kind;
-use compare::{check, check_alone};
-use dealt::{Choice, Deal, Whole};
-use problem::{Problem, Verb};
+use crate::common::Kind;
+use crate::compare::{check, check_alone};
+use crate::dealt::{Choice, Deal, Whole};
+use crate::problem::{Problem, Verb};
+use crate::random;
 use rug::Float;
 use sunzi_c::sunzi_status::*;
 use sunzi_c::*;

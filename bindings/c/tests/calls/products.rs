@@ -1,8 +1,6 @@
 //! SYRK and GEMM on every kind of array, layout and transposition: the bits of the Rust call.
 
-mod common;
-
-use common::{Array, Ctx, KINDS, Kind, LAYOUTS, number, scalar, within};
+use crate::common::{Array, Ctx, KINDS, Kind, LAYOUTS, number, scalar, within};
 use rug::Float;
 use std::ptr;
 use sunzi::{Context, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, Uplo};

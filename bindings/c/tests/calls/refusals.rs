@@ -1,8 +1,6 @@
 //! Bad input: a code, a message with the numbers, the place where there is one, and results as they were.
 
-mod common;
-
-use common::{Array, Ctx, KINDS, Kind, LAYOUTS, number, scalar};
+use crate::common::{Array, Ctx, KINDS, Kind, LAYOUTS, number, scalar};
 use rug::Float;
 use rug::float::Special;
 use std::ffi::CStr;
@@ -227,7 +225,7 @@ fn contexts_that_cannot_be_made_say_why() {
     };
     for (options, status, words) in [
         (options(&|o| o.threads = -2), SUNZI_INVALID_ARGUMENT, "options: threads = -2"),
-        (options(&|o| o.threads = 5000), SUNZI_INVALID_ARGUMENT, "5000 threads"),
+        (options(&|o| o.threads = 5000), SUNZI_INVALID_ARGUMENT, "threads = 5000 is not valid; choose 1 to 4096"),
         (options(&|o| o.kernel = c"fast".as_ptr()), SUNZI_INVALID_ARGUMENT, "unknown kernel 'fast'"),
     ] {
         let mut ctx = ptr::null_mut();

@@ -1,22 +1,13 @@
 //! What C programs are told of the digits of their answers, against exact solutions of the problem as it was before
-//! anything was rounded. Of what is shared with the tests of the library not all is used here.
-#![allow(dead_code)]
+//! anything was rounded.
 
-mod common;
-#[path = "../../../tests/suite/common/rational.rs"]
-mod rational;
-#[path = "../../../tests/suite/common/rng.rs"]
-mod rng;
-#[path = "../../../tests/suite/common/tally.rs"]
-mod tally;
-
-use common::{Array, Ctx, Kind};
-use rational::{FAMILIES, System};
-use rng::{Rng, claims};
+use crate::common::{Array, Ctx, Kind};
+use crate::rational::{self, FAMILIES, System};
+use crate::rng::{Rng, claims};
+use crate::tally::Tally;
 use std::ptr;
 use sunzi::{Accuracy, Matrix};
 use sunzi_c::*;
-use tally::Tally;
 
 /// Stated and proven digits of a solution and of the inverse, which are returned as well; `None` without a factor.
 fn answers(case: &System, [a, b]: [&Array; 2], said: &sunzi_rounding) -> Option<([f64; 4], [Matrix; 2])> {

@@ -1,8 +1,6 @@
 //! The twins of BLAS and LAPACK: the bits of the calls they stand for, and info for every wrong argument.
 
-mod common;
-
-use common::{Array, Ctx, Kind, definite, number};
+use crate::common::{Array, Ctx, Kind, definite, number};
 use rug::Float;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;

@@ -1,9 +1,7 @@
 //! The twins TRMM, SYMM and SYR2K beside the twin of GEMM on whole matrices, in positive numbers, where every error is
 //! relative to the entry.
 
-mod common;
-
-use common::{Array, Ctx, Kind, number};
+use crate::common::{Array, Ctx, Kind, number};
 use rug::Float;
 use std::ffi::c_void;
 use sunzi_c::*;

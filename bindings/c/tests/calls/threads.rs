@@ -1,8 +1,6 @@
 //! Several threads on one context, progress, and cancelling.
 
-mod common;
-
-use common::{Array, Ctx, Kind, number};
+use crate::common::{Array, Ctx, Kind, number};
 use rug::Float;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;

@@ -1,8 +1,6 @@
 //! Batches on every kind of array: the bits of single calls, statuses, and problems that fail beside others.
 
-mod common;
-
-use common::{Array, Ctx, KINDS, LAYOUTS, definite, number, scalar};
+use crate::common::{Array, Ctx, KINDS, LAYOUTS, definite, number, scalar};
 use rug::Float;
 use std::ptr;
 use sunzi_c::*;
