@@ -99,7 +99,7 @@ fn columns(
         let Some(moved) = distance(&leading, &perturbation, &own) else { return Err(col) };
         let whole: Vec<Float> = own.iter().zip(&moved).map(|(own, moved)| Upper(own.clone()).add(moved).0).collect();
         let image = times(&perturbation, &whole, order);
-        let change = Upper(dot(own.iter().zip(&image)));
+        let change = Upper(dot(&own, &image));
         // lambda^2 is within `change` of 1.
         let left = Float::with_val_round(RADIUS_BITS, 1 - &change.0, Round::Down).0;
         if left <= 0 {
@@ -114,8 +114,9 @@ fn columns(
 }
 
 /// The sum of the products, rounded up.
-fn dot<'a>(terms: impl Iterator<Item = (&'a Float, &'a Float)>) -> Float {
+fn dot<'a>(left: impl IntoIterator<Item = &'a Float>, right: impl IntoIterator<Item = &'a Float>) -> Float {
     let (mut sum, mut product) = (Float::new(RADIUS_BITS), Float::new(RADIUS_BITS));
+    let terms = left.into_iter().zip(right);
     for (one, other) in terms.filter(|(one, other)| !one.is_zero() && !other.is_zero()) {
         product.assign_round(one * other, Round::Up);
         sum.add_assign_round(&product, Round::Up);
@@ -125,7 +126,7 @@ fn dot<'a>(terms: impl Iterator<Item = (&'a Float, &'a Float)>) -> Float {
 
 /// `D v` in the first `rows` rows, rounded up.
 fn times(bounds: &[Vec<Float>], vector: &[Float], rows: usize) -> Vec<Float> {
-    bounds[..rows].iter().map(|own| dot(own.iter().zip(vector))).collect()
+    bounds[..rows].iter().map(|own| dot(own, vector)).collect()
 }
 
 /// The inverse of a leading block of `L L^T`, which grows by a row and a column.
@@ -178,7 +179,7 @@ impl LeadingInverse {
     fn image(&self, vector: &[Float]) -> Vec<Float> {
         let rows = self.size.len();
         let entry = |row: usize, col: usize| &self.size[row.max(col)][row.min(col)];
-        (0..rows).map(|row| dot((0..rows).map(|col| (entry(row, col), &vector[col])))).collect()
+        (0..rows).map(|row| dot((0..rows).map(|col| entry(row, col)), vector)).collect()
     }
 }
 
@@ -293,7 +294,7 @@ fn not_definite(a: &BallMatrix, row: usize) -> Error {
         None => "give more bits of precision".to_string(),
     };
     Error::InvalidArgument(format!(
-        "cholesky: the {order} x {order} balls may contain a matrix that is not positive definite: {remedy}. No proof is \
-         found that the pivot of row {row} is positive for every matrix in the balls"
+        "cholesky: the {order} x {order} balls may contain a matrix that is not positive definite: {remedy}. No proof \
+         is found that the pivot of row {row} is positive for every matrix in the balls"
     ))
 }
