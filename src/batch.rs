@@ -17,8 +17,9 @@
 //! # Ok::<(), sunzi::Error>(())
 //! ```
 
-pub use crate::ops::{GemmProblem, Operand, SyrkProblem, TrsmProblem};
+pub use crate::ops::{GemmProblem, Operand, SyrkProblem, TrsmProblem, WeightedGramProblem};
 pub use crate::ops::{cholesky_batch, cholesky_batch_into, cholesky_batch_with};
 pub use crate::ops::{gemm_batch, gemm_batch_into, gemm_batch_with};
 pub use crate::ops::{syrk_batch, syrk_batch_into, syrk_batch_with};
 pub use crate::ops::{trsm_batch, trsm_batch_into, trsm_batch_with};
+pub use crate::ops::{weighted_gram_batch, weighted_gram_batch_into, weighted_gram_batch_with};

@@ -33,6 +33,7 @@
 //! | [`syrk`](syrk()) | `alpha P^T P + beta C`, or `P P^T` | any matrix |
 //! | [`gemm`](gemm()) | `alpha op(A) op(B) + beta C` | any matrices |
 //! | [`syr2k`](syr2k()) | `alpha (A^T B + B^T A) + beta C`, or `A B^T + B A^T` | any matrices |
+//! | [`weighted_gram`](weighted_gram()) | `alpha P^T diag(d) P + beta C`, or `P diag(d) P^T` | any matrix and weights |
 //! | [`symm`](symm()) | `alpha A B + beta C`, or `B A` | symmetric `A` |
 //! | [`trmm`](trmm()) | `alpha op(T) B`, or `B op(T)` | triangular `T` |
 //! | [`cholesky`](cholesky()) | `L` with `A = L L^T` | symmetric positive definite |
@@ -144,6 +145,7 @@ pub use ops::{SymmOptions, Syr2kOptions, symm, symm_into, symm_with, syr2k, syr2
 pub use ops::{TrmmOptions, TrsmOptions, trmm, trmm_into, trmm_with, trsm, trsm_into, trsm_with};
 pub use ops::{distributed, double, out_of_core, verify};
 pub use ops::{inverse, inverse_into, inverse_with};
+pub use ops::{weighted_gram, weighted_gram_into, weighted_gram_with};
 pub use rug;
 
 /// Runs the examples of the pages as tests.

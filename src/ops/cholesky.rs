@@ -222,7 +222,7 @@ impl<'a> Factoring<'a> {
                 problem = self.problem(range.bits)?;
             }
             let (factor, report) = self.run(&beside, &problem, planned_bits, Some(memory))?;
-            let needed = entrywise::needed_bits(&beside, self.input(&problem), &factor)?;
+            let needed = entrywise::needed_bits(&beside, self.input(&problem), &factor, range.bits)?;
             if let Some(next) = range.next(needed) {
                 (memory, range) = (factor, next);
                 continue;

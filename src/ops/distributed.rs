@@ -26,7 +26,7 @@ pub use crate::ops::product::plan::{NodePlan, TeamPlan};
 pub use crate::ops::product::ranks::plan::{
     ClusterShape, even_operand_bytes, plan_gemm, plan_syrk, plan_syrk_cluster, plan_syrk_cluster_with,
 };
-pub use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, gemm, gemm_rows, syrk};
+pub use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, gemm, gemm_rows, syrk, weighted_gram};
 pub use crate::ops::product::report::TeamReport;
 #[doc(inline)]
 pub use crate::plan::even_share;

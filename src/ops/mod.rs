@@ -35,12 +35,14 @@ mod trmm;
 pub(crate) mod trsm;
 mod vector;
 pub mod verify;
+mod weighted_gram;
 
 pub use batch::{
     BatchReport, GemmProblem, Operand, SyrkProblem, TrsmProblem, cholesky_batch, cholesky_batch_into,
     cholesky_batch_with, gemm_batch, gemm_batch_into, gemm_batch_with, syrk_batch, syrk_batch_into, syrk_batch_with,
     trsm_batch, trsm_batch_into, trsm_batch_with,
 };
+pub use batch::{WeightedGramProblem, weighted_gram_batch, weighted_gram_batch_into, weighted_gram_batch_with};
 pub use cholesky::{
     Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into, cholesky_with,
 };
@@ -72,3 +74,4 @@ pub use vector::{HadamardOptions, hadamard, hadamard_into};
 pub use vector::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, nrm2};
 pub use vector::{sddmm, sddmm_into, spmm, spmm_into};
 pub use vector::{symv, symv_into, symv_with, trmv, trmv_into, trmv_with, trsv, trsv_into, trsv_with};
+pub use weighted_gram::{plan_weighted_gram, weighted_gram, weighted_gram_into, weighted_gram_with};

@@ -63,10 +63,7 @@ pub struct Given {
                         The options have SDPB's names and meanings. The last lines and the file out.txt state how \
                         the run ended; the page on semidefinite programs (docs/SDP.md) lists all ends. The exit code \
                         is 8 after `precision too low`, 130 after a signal, and 0 after any other end; if --certify \
-                        proves nothing, it is 5. Errors have other codes: see docs/TROUBLESHOOTING.md.",
-    // They are accepted, so that the refusal says why.
-    mut_arg("device", |arg| arg.hide(true)),
-    mut_arg("device_memory", |arg| arg.hide(true))
+                        proves nothing, it is 5. Errors have other codes: see docs/TROUBLESHOOTING.md."
 )]
 pub struct Sdp {
     #[command(flatten)]

@@ -32,6 +32,73 @@ pub fn depth(head: Head, norm_exponent: i64) -> i16 {
     if head.is_zero() { EMPTY } else { (head.exponent() - norm_exponent).clamp(DEEPEST.into(), 0) as i16 }
 }
 
+/// The depths of neighbouring entries, each below the norm of its own column.
+pub fn depths(heads: &[u64], norm_exponents: &[i64], out: &mut [i16]) {
+    #[cfg(target_arch = "x86_64")]
+    if processor_has!(Avx512: "avx512f", "avx512bw", "avx512dq", "avx512vl") {
+        // SAFETY: the CPU has the features that `depths_avx512` needs.
+        return unsafe { depths_avx512(heads, norm_exponents, out) };
+    }
+    depths_portable(heads, norm_exponents, out);
+}
+
+/// [`depths_portable`] with wider vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn depths_avx512(heads: &[u64], norm_exponents: &[i64], out: &mut [i16]) {
+    depths_portable(heads, norm_exponents, out);
+}
+
+#[inline(always)]
+fn depths_portable(heads: &[u64], norm_exponents: &[i64], out: &mut [i16]) {
+    for ((&head, &norm), out) in heads.iter().zip(norm_exponents).zip(out) {
+        *out = depth(Head(head), norm);
+    }
+}
+
+/// The least and the largest exponent of entries that are not 0, each less that of the norms of its row and column;
+/// `least` is above `largest` where there are none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spread {
+    /// Of the smallest entry.
+    pub least: i64,
+    /// Of the largest entry.
+    pub largest: i64,
+}
+
+impl Spread {
+    /// Of no entries.
+    pub const EMPTY: Spread = Spread { least: i64::MAX, largest: i64::MIN };
+
+    /// With neighbouring entries, each below the norm of its own row, of a column of the norm `other`.
+    pub fn with(self, heads: &[u64], norm_exponents: &[i64], other: i64) -> Spread {
+        #[cfg(target_arch = "x86_64")]
+        if processor_has!(Avx512: "avx512f", "avx512bw", "avx512dq", "avx512vl") {
+            // SAFETY: the CPU has the features that `spread_avx512` needs.
+            return unsafe { spread_avx512(self, heads, norm_exponents, other) };
+        }
+        spread_portable(self, heads, norm_exponents, other)
+    }
+}
+
+/// [`spread_portable`] with wider vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn spread_avx512(so_far: Spread, heads: &[u64], norm_exponents: &[i64], other: i64) -> Spread {
+    spread_portable(so_far, heads, norm_exponents, other)
+}
+
+#[inline(always)]
+fn spread_portable(so_far: Spread, heads: &[u64], norm_exponents: &[i64], other: i64) -> Spread {
+    let Spread { mut least, mut largest } = so_far;
+    for (&head, &norm) in heads.iter().zip(norm_exponents) {
+        let exponent = Head(head).exponent() - norm - other;
+        least = least.min(if head == 0 { i64::MAX } else { exponent });
+        largest = largest.max(if head == 0 { i64::MIN } else { exponent });
+    }
+    Spread { least, largest }
+}
+
 /// `sums[i][j] = max_k left[k][i] + right[k][j]`, or [`EMPTY`] if every sum has an empty part.
 pub fn largest_sums(left: &[DepthRow], right: &[DepthRow], sums: &mut [DepthRow; PANEL]) {
     sums.fill([EMPTY; PANEL]);
@@ -109,6 +176,34 @@ mod tests {
                     let want = terms.map(|(l, r)| i32::from(l[i]) + i32::from(r[j])).max();
                     assert_eq!((sum != EMPTY).then_some(i32::from(sum)), want, "{rows} rows, ({i}, {j})");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_have_the_depths_and_the_spread_of_single_entries() {
+        let exponents =
+            [0i64, 5, -3, 1, -40, i64::from(DEEPEST), -(1 << 59), 1 << 59, 7, -1, 2, 3, -70_000, 9, 8, 4, 6];
+        for count in 0..=exponents.len() {
+            for zeros in [0usize, 1, 2, 3] {
+                let head = |(at, &exponent): (usize, &i64)| match zeros > 0 && at % zeros == 0 {
+                    true => Head::ZERO,
+                    false => Head::new(at % 2 == 1, exponent),
+                };
+                let heads = exponents[..count].iter().enumerate().map(head).collect::<Vec<_>>();
+                let words = heads.iter().map(|head| head.0).collect::<Vec<_>>();
+                let norms = (0..count as i64).map(|at| 3 * at - 20).collect::<Vec<_>>();
+                let mut got = vec![1; count];
+                depths(&words, &norms, &mut got);
+                let want = heads.iter().zip(&norms).map(|(&head, &norm)| depth(head, norm)).collect::<Vec<_>>();
+                assert_eq!(got, want);
+                let places = heads.iter().zip(&norms).filter(|(head, _)| !head.is_zero());
+                let own = places.map(|(head, norm)| head.exponent() - norm - 11).collect::<Vec<_>>();
+                let spread = Spread::EMPTY.with(&words, &norms, 11);
+                assert_eq!(spread.least, own.iter().copied().min().unwrap_or(i64::MAX));
+                assert_eq!(spread.largest, own.iter().copied().max().unwrap_or(i64::MIN));
+                let parts = Spread::EMPTY.with(&words[..count / 2], &norms, 11);
+                assert_eq!(parts.with(&words[count / 2..], &norms[count / 2..], 11), spread);
             }
         }
     }

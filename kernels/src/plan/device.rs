@@ -41,8 +41,10 @@ pub struct DeviceInput {
     pub rows: usize,
     /// Columns of the result, padded.
     pub cols: usize,
-    /// Whether only one triangle of `X^T X` is computed.
+    /// Whether only one triangle of a symmetric product is computed.
     pub triangle: bool,
+    /// Whether the operands of a triangle differ.
+    pub differ: bool,
     /// Whether the triangle is the upper one.
     pub upper: bool,
     /// Moduli of this device.
@@ -162,8 +164,8 @@ impl DeviceInput {
     pub fn operand_cols(&self, band: &Range<usize>) -> (Range<usize>, Option<Range<usize>>) {
         match (self.triangle, self.upper) {
             (false, _) => (0..self.rows, Some(band.clone())),
-            (true, false) => (band.start..self.rows, None),
-            (true, true) => (0..band.end, None),
+            (true, false) => (band.start..self.rows, self.differ.then(|| band.clone())),
+            (true, true) => (0..band.end, self.differ.then(|| band.clone())),
         }
     }
 
@@ -347,6 +349,7 @@ mod tests {
             rows,
             cols,
             triangle,
+            differ: false,
             upper,
             moduli: 40,
             all_moduli: 40,

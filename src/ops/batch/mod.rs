@@ -8,11 +8,13 @@ mod cholesky;
 mod products;
 mod run;
 mod trsm;
+mod weighted;
 
 pub use cholesky::{cholesky_batch, cholesky_batch_into, cholesky_batch_with};
 pub use products::{GemmProblem, gemm_batch, gemm_batch_into, gemm_batch_with};
 pub use products::{SyrkProblem, syrk_batch, syrk_batch_into, syrk_batch_with};
 pub use trsm::{TrsmProblem, trsm_batch, trsm_batch_into, trsm_batch_with};
+pub use weighted::{WeightedGramProblem, weighted_gram_batch, weighted_gram_batch_into, weighted_gram_batch_with};
 
 use crate::matrix::{Matrix, MatrixView, SymmetricMatrix};
 use crate::ops::product::problem::Accuracy;
@@ -34,7 +36,7 @@ impl<'a> Operand<'a> for &'a SymmetricMatrix {}
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct BatchReport {
-    /// `syrk_batch`, `gemm_batch`, `cholesky_batch` or `trsm_batch`.
+    /// `syrk_batch`, `gemm_batch`, `weighted_gram_batch`, `cholesky_batch` or `trsm_batch`.
     pub operation: &'static str,
     /// Problems in the batch.
     pub problems: usize,

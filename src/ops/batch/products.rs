@@ -392,14 +392,14 @@ fn lanes(
         return None; // single calls are faster
     }
     let ProblemShape { rows, cols, depth } = shape;
-    let size = ProductSize { contracted: depth, rows, cols, triangle };
+    let size = ProductSize { contracted: depth, rows, cols, triangle, half: None };
     let lanes = LaneProducts::choose(ctx, size, precision_bits, accuracy)?;
     Some(LanePath { bytes: lanes.bytes(), lanes })
 }
 
 impl CallFigures {
     /// The figures of a product.
-    fn product(report: &Report) -> CallFigures {
+    pub fn product(report: &Report) -> CallFigures {
         let direct = report.kernel == direct::NAME;
         let (accuracy, range_bits) = (report.accuracy, report.range_bits);
         CallFigures { planned_bytes: report.planned_bytes, direct, accuracy, range_bits }

@@ -10,15 +10,15 @@
 use crate::comm::{Reduction, Transport, agreed};
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernels::max_plus::{self, DepthRow, PANEL};
+use crate::kernels::max_plus::{self, DepthRow, PANEL, Spread};
 use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, cholesky_range_bits, cholesky_working_bits};
 use crate::math::float::Head;
-use crate::matrix::{EntryIndex, Matrix, MatrixView, Uplo};
+use crate::matrix::{EntryIndex, Matrix, MatrixView};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::rect::Rect;
 use crate::ops::factor::problem::{FactorInput, FactorProblem};
 use crate::ops::product::entrywise::{Depths, triangle_bytes};
-use crate::ops::product::problem::{Accuracy, OperandRows, ProductSize};
+use crate::ops::product::problem::{Accuracy, OperandRows};
 use crate::ops::product::scale::NormPass;
 use crate::site::Site;
 use crate::store::zeroed;
@@ -94,19 +94,17 @@ fn entry_depth(problem: &FactorProblem, EntryIndex { row, col }: EntryIndex, hea
 
 /// The largest depth of an entry below its rows' norms.
 pub(crate) fn deepest_entry(FactorInput { problem, lower }: FactorInput<'_>) -> u32 {
-    let depths = (0..problem.order).flat_map(|col| {
-        (col..problem.order).filter_map(move |row| entry_depth(problem, EntryIndex { row, col }, lower.head(row, col)))
-    });
-    depths.max().unwrap_or(0)
+    let Spread { least, .. } = problem.spread(&lower);
+    if least == i64::MAX { 0 } else { (-least).clamp(0, MOST_DEPTH.into()) as u32 }
 }
 
 /// The bits that an entry of a factor needs beyond those of the norms: its largest term lies `depth` bits below them
 /// (`None` where all terms are 0), the pivot of its column `pivot` bits, and the entry of the matrix `own` bits.
-fn entry_bits(depth: Option<u32>, pivot: u32, own: Option<u32>, is_diagonal: bool) -> u32 {
+fn entry_bits(depth: Option<u32>, pivot: u32, own: impl FnOnce() -> Option<u32>, is_diagonal: bool) -> u32 {
     match depth {
         Some(depth) => cholesky_range_bits(-i64::from(pivot), depth, is_diagonal),
         // All terms are 0: so is the residual, unless the entry itself was lost.
-        None => own.map_or(0, |depth| depth + 1),
+        None => own().map_or(0, |depth| depth + 1),
     }
 }
 
@@ -116,31 +114,77 @@ pub(crate) fn check_bytes(order: usize) -> u64 {
 }
 
 /// The bits beyond those of the norms with which `|A - L L^T|_ij <= 2^(2 - b) (|L| |L^T|)_ij` holds for every entry of
-/// this factor of `A`: it holds if the factorisation had at least as many.
+/// this factor of `A`: it holds if the factorisation had at least as many. Where it had, with `enough` bits, the answer
+/// is any number up to `enough`, since some terms of each sum often show that already.
 ///
 /// # Errors
 /// [`crate::Error::OutOfMemory`].
-pub(crate) fn needed_bits(ctx: &Context, input: FactorInput<'_>, factor: &Matrix) -> Result<u32> {
+pub(crate) fn needed_bits(ctx: &Context, input: FactorInput<'_>, factor: &Matrix, enough: u32) -> Result<u32> {
     let FactorInput { problem, lower } = input;
     let order = problem.order;
-    let mut needed = 0;
-    let mut see = |place: EntryIndex, depth: Option<u32>| {
-        let EntryIndex { row, col } = place;
-        let pivot = max_plus::depth(factor.get(col, col).head, problem.exponents[col]).unsigned_abs();
-        let own = entry_depth(problem, place, lower.head(row, col));
-        needed = needed.max(entry_bits(depth, pivot.into(), own, row == col));
+    let pivot = |col: usize| max_plus::depth(factor.get(col, col).head, problem.exponents[col]).unsigned_abs();
+    let pivots = (0..order).map(|col| pivot(col).into()).collect::<Vec<u32>>();
+    let needs = |EntryIndex { row, col }: EntryIndex, depth: Option<u32>| {
+        let own = || entry_depth(problem, EntryIndex { row, col }, lower.head(row, col));
+        entry_bits(depth, pivots[col], own, row == col)
     };
     if order <= PANEL {
-        one_panel(&factor.view(), &problem.exponents, see);
+        let mut needed = 0;
+        one_panel(&factor.view(), &problem.exponents, |place, depth| needed = needed.max(needs(place, depth)));
         return Ok(needed);
     }
     let workers = if order < ROWS_OF_THREADS { 1 } else { ctx.threads() };
     let pass = NormPass::one_process(ctx, workers);
     let blocks = [factor.transposed()];
     let rows = OperandRows { blocks: &blocks, shifts: &problem.exponents };
-    let size = ProductSize { contracted: order, rows: order, cols: order, triangle: true };
-    Depths::of_upper(&pass, &rows)?.visit(&pass, &size, Uplo::Lower, &mut see)?;
-    Ok(needed)
+    // An entry needs no more than `enough` bits if its largest term is no smaller than this.
+    let least = pivots.iter().map(|&pivot| 1 - i16::try_from(enough + pivot).unwrap_or(i16::MAX)).collect::<Vec<_>>();
+    let check = Check { depths: Depths::of_upper(&pass, &rows)?, least: &least, needs: &needs };
+    let mut needed = vec![0; order.div_ceil(PANEL)];
+    pass.each_group(1, &mut needed, |first, needed| {
+        needed.iter_mut().zip(first..).for_each(|(needed, col)| *needed = check.columns(col));
+    });
+    Ok(needed.into_iter().max().unwrap_or(0))
+}
+
+/// The check of a factor, whose rows are taken in panels of 32.
+struct Check<'a> {
+    depths: Depths,
+    /// For each column, the size of a term that shows an entry there to have enough bits.
+    least: &'a [i16],
+    /// The bits that an entry needs, by its place and the depth of its largest term.
+    needs: &'a (dyn Fn(EntryIndex, Option<u32>) -> u32 + Sync),
+}
+
+impl Check<'_> {
+    /// The bits that the entries in a panel of columns need.
+    fn columns(&self, col: usize) -> u32 {
+        (col..self.least.len().div_ceil(PANEL)).map(|row| self.pair(row, col)).max().unwrap_or(0)
+    }
+
+    /// The bits that the entries in a panel of rows and one of columns need; 0 where the terms of the panel's own
+    /// columns show that these are enough.
+    fn pair(&self, row: usize, col: usize) -> u32 {
+        let (left, right) = (self.depths.panel(row), self.depths.panel(col));
+        let (left, rest) = (&left[..right.len()], right.len() - PANEL.min(right.len()));
+        let (rows, cols) = (row * PANEL, col * PANEL);
+        let least = &self.least[cols..self.least.len().min(cols + PANEL)];
+        let count = PANEL.min(self.least.len() - rows);
+        let mut sums = [[max_plus::EMPTY; PANEL]; PANEL];
+        max_plus::raise_sums(&left[rest..], &right[rest..], &mut sums);
+        let wanted = |at: usize| if row == col { at + 1 } else { least.len() };
+        let has_enough = |(at, sums): (usize, &DepthRow)| sums[..wanted(at)].iter().zip(least).all(|(a, b)| a >= b);
+        if sums[..count].iter().enumerate().all(has_enough) {
+            return 0;
+        }
+        max_plus::raise_sums(&left[..rest], &right[..rest], &mut sums);
+        let needs = |(at, sums): (usize, &DepthRow)| {
+            let told = |sum: i16| (sum != max_plus::EMPTY).then(|| u32::from(sum.unsigned_abs()));
+            let places = (cols..).map(|col| EntryIndex { row: rows + at, col });
+            sums[..wanted(at)].iter().zip(places).map(|(&sum, place)| (self.needs)(place, told(sum))).max()
+        };
+        sums[..count].iter().enumerate().filter_map(needs).max().unwrap_or(0)
+    }
 }
 
 /// [`Depths::visit`] for the rows of a factor that make one panel.
@@ -335,11 +379,67 @@ impl<'a> Share<'a> {
             for (row, sums) in (pair.row * PANEL..self.problem.order).zip(sums) {
                 for (col, &sum) in (pair.col * PANEL..=row.min(block.end - 1)).zip(sums) {
                     let pivot = lower[block.index(EntryIndex { row: col, col })].unsigned_abs();
-                    let own = told(entries[block.index(EntryIndex { row, col })]);
+                    let own = || told(entries[block.index(EntryIndex { row, col })]);
                     needed = needed.max(entry_bits(told(sum), pivot.into(), own, row == col));
                 }
             }
         }
         needed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rug::rand::RandState;
+
+    /// The bits that a factor needs, entry by entry and term by term.
+    fn by_definition(FactorInput { problem, lower }: FactorInput<'_>, factor: &Matrix) -> u32 {
+        let depth = |row: usize, col: usize| match max_plus::depth(factor.get(row, col).head, problem.exponents[row]) {
+            max_plus::EMPTY => None,
+            depth => Some(u32::from(depth.unsigned_abs())),
+        };
+        let places = (0..problem.order).flat_map(|row| (0..=row).map(move |col| EntryIndex { row, col }));
+        let needs = places.map(|place| {
+            let EntryIndex { row, col } = place;
+            let terms = (0..=col).filter_map(|k| Some(depth(row, k)? + depth(col, k)?));
+            let own = || entry_depth(problem, place, lower.head(row, col));
+            entry_bits(terms.min(), depth(col, col).unwrap(), own, row == col)
+        });
+        needs.max().unwrap()
+    }
+
+    #[test]
+    fn some_terms_show_what_all_terms_do() {
+        let ctx = Context::builder().threads(2).build().unwrap();
+        let mut rng = RandState::new();
+        let mut below = |bound: u32| rng.below(bound);
+        for (order, zeros, depth) in [(1, 2, 9), (32, 3, 60), (33, 3, 60), (64, 20, 300), (97, 2, 25), (130, 90, 9)] {
+            // Only exponents count: neither is a factor of the other.
+            let mut lower = |diagonal: i32| {
+                let mut matrix = Matrix::zeros(order, order, 60).unwrap();
+                for (row, col) in (0..order).flat_map(|row| (0..=row).map(move |col| (row, col))) {
+                    let exponent = if row == col { diagonal } else { 1 + below(depth) as i32 };
+                    let value = if row != col && below(100) < zeros { 0.0 } else { 0.3 * 2f64.powi(-exponent) };
+                    matrix.set_f64(row, col, value).unwrap();
+                }
+                matrix
+            };
+            for diagonal in [1, 4] {
+                let (a, factor) = (lower(0), lower(diagonal));
+                let problem = FactorProblem::new(a.view(), 50, 52).unwrap();
+                let input = FactorInput { problem: &problem, lower: a.view() };
+                let exact = by_definition(input, &factor);
+                for enough in (0..exact + 9).step_by(1 + exact as usize / 20).chain([exact, exact.max(1) - 1]) {
+                    let needed = needed_bits(&ctx, input, &factor, enough).unwrap();
+                    let what = format!("{order} rows, {enough} bits of {exact}");
+                    if exact > enough {
+                        assert_eq!(needed, exact, "{what}")
+                    } else {
+                        assert!(needed <= enough, "{what}")
+                    }
+                }
+            }
+        }
     }
 }

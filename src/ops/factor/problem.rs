@@ -7,6 +7,7 @@ use crate::comm::{Reduction, Transport};
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::limbs;
+use crate::kernels::max_plus::Spread;
 use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
 use crate::math::float::{FloatRef, Head, limbs_for, round_shifted};
 use crate::math::pivot::{RowWeight, diagonal_exponent, round_shift};
@@ -70,8 +71,9 @@ impl FactorProblem {
         problem.exponents.reserve(problem.rows);
         problem.exponents.extend((0..problem.rows).map_while(|i| row_exponent(lower.get(i, i).head)));
         let mut order = problem.exponents.len();
-        // By columns, as the entries lie in memory.
-        for (j, &other) in problem.exponents.iter().enumerate() {
+        // By columns, as the entries lie in memory; mostly there are no such entries.
+        let may_exceed = spread(&lower, &problem.exponents).largest >= 1;
+        for (j, &other) in problem.exponents.iter().enumerate().filter(|_| may_exceed) {
             let beyond = |&i: &usize| {
                 is_beyond_one(lower.head(i, j), problem.exponents[i] + other, working_bits, || lower.get(i, j))
             };
@@ -106,6 +108,11 @@ impl FactorProblem {
         check_square(rows, cols)?;
         let (exponents, weights) = (Vec::new(), Vec::new());
         Ok(FactorProblem { rows, order: rows, precision_bits, working_bits, exponents, weights })
+    }
+
+    /// The range of the exponents of the entries of `lower` in the rows to factor, below the norms of their rows.
+    pub fn spread(&self, lower: &MatrixView<'_>) -> Spread {
+        spread(lower, &self.exponents)
     }
 
     /// Drops the rows from `order` on.
@@ -326,6 +333,18 @@ pub(crate) fn working_bits(precision_bits: u32, maximum_modulus_bits: u32) -> Re
 fn row_exponent(diagonal: Head) -> Option<i64> {
     let is_positive = !diagonal.is_zero() && !diagonal.is_negative();
     is_positive.then(|| diagonal_exponent(diagonal.exponent()))
+}
+
+/// The range of the exponents of the entries in the rows that have one of `exponents`, below these and those of their
+/// columns.
+fn spread(lower: &MatrixView<'_>, exponents: &[i64]) -> Spread {
+    let heads = lower.all_heads();
+    (0..exponents.len()).fold(Spread::EMPTY, |spread, at| match (lower.row_stride(), lower.col_stride()) {
+        (1, _) => spread.with(&heads[lower.element_index(at, at)..], &exponents[at..], exponents[at]),
+        (_, 1) => spread.with(&heads[lower.element_index(at, 0)..], &exponents[..=at], exponents[at]),
+        _ => (at..exponents.len())
+            .fold(spread, |spread, row| spread.with(&[lower.head(row, at).0], &exponents[row..=row], exponents[at])),
+    })
 }
 
 /// `round(a_ij 2^(2 working_bits - exponents))`, ties to even; `exponents` is `s_i + s_j`.

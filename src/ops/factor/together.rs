@@ -90,7 +90,7 @@ impl LaneFactors {
             problem.exponents.clear();
             problem.exponents.extend(exponents.iter().skip(lane).step_by(PROBLEMS));
             let input = FactorInput { problem: &problem, lower: lowers[lane] };
-            let needed = needed_bits(ctx, input, &factors[lane])?;
+            let needed = needed_bits(ctx, input, &factors[lane], range_bits)?;
             promised |= u8::from(needed <= range_bits) << lane;
         }
         Ok(promised)

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::matrix::{Destination, MatrixViewMut, SymmetricDestination, SymmetricMatrix};
+use crate::matrix::{Destination, MatrixViewMut, SymmetricDestination, SymmetricMatrix, Uplo};
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::device::{DeviceRequest, DeviceRun};
 use crate::ops::product::direct;
@@ -163,7 +163,8 @@ impl<'a> ProductCall<'a> {
             left,
             right,
             source: None,
-            uplo: problem.uplo,
+            uplo: if problem.half { Uplo::Lower } else { problem.uplo },
+            half: problem.size().half,
             bits: scaled.bits,
             epilogue: problem.epilogue,
             owners: None,

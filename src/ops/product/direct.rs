@@ -14,7 +14,6 @@ use crate::matrix::{EntryIndex, MatrixView, MatrixViewMut};
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::Epilogue;
 use crate::ops::product::problem::{Bits, ProductProblem, ProductSize};
-use crate::ops::product::sink::in_triangle;
 use crate::store::Buffer;
 use std::ops::Range;
 
@@ -170,7 +169,7 @@ fn fill(
     let (heads, significands) = result.into_parts();
     for col in 0..if rows == 0 { 0 } else { cols } {
         meter.add("product", 1)?;
-        for row in (0..rows).filter(|&row| !problem.triangle() || in_triangle(problem.uplo, row, col)) {
+        for row in (0..rows).filter(|&row| problem.wants(row, col)) {
             let (at, place) = (row + col * stride, EntryIndex { row, col });
             let limbs = &mut significands[at * width..][..width];
             entry(place, &mut |exact| {
@@ -202,7 +201,7 @@ fn fill_eights(
     let (mut entries, mut count) = ([EntryIndex::default(); ENTRIES], 0);
     for col in 0..if rows == 0 { 0 } else { cols } {
         meter.add("product", 1)?;
-        for row in (0..rows).filter(|&row| !problem.triangle() || in_triangle(problem.uplo, row, col)) {
+        for row in (0..rows).filter(|&row| problem.wants(row, col)) {
             entries[count] = EntryIndex { row, col };
             count += 1;
             if count == ENTRIES {

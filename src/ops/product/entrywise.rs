@@ -12,7 +12,7 @@
 use crate::comm::{Reduction, Transport};
 use crate::context::Progress;
 use crate::error::Result;
-use crate::kernels::max_plus::{DepthRow, EMPTY, PANEL, depth, largest_sums};
+use crate::kernels::max_plus::{self, DepthRow, EMPTY, PANEL, depth, largest_sums};
 use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, range_bits};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{EntryIndex, Uplo};
@@ -44,7 +44,7 @@ const COLUMNS_BESIDE: usize = 8;
 #[derive(Clone, Copy)]
 pub(crate) struct Terms<'a> {
     pub size: ProductSize,
-    /// The triangle wanted of a SYRK.
+    /// The triangle wanted of a symmetric result.
     pub uplo: Uplo,
     pub precision_bits: u32,
     /// Own rows of the left operand, and the norm exponents of its columns.
@@ -303,12 +303,12 @@ impl Singles {
         terms: &Terms<'_>,
         mut store: impl FnMut(EntryIndex, ExactEntry<'_>) -> Result<()>,
     ) -> Result<()> {
-        let ProductSize { rows, cols, triangle, .. } = terms.size;
+        let ProductSize { rows, cols, .. } = terms.size;
         let words = rows.div_ceil(64);
         let group = (GROUP_NANOSECONDS / single_nanoseconds(&terms.size, terms.precision_bits)) as usize + 1;
         let marked = |row: usize, col: usize| match self {
             Singles::None => false,
-            Singles::All => !triangle || in_triangle(terms.uplo, row, col),
+            Singles::All => !terms.size.is_half() || in_triangle(terms.uplo, row, col),
             Singles::Some(marks) => marks[col * words + row / 64] >> (row % 64) & 1 == 1,
         };
         let (mut done, total) = (0, self.count(&terms.size));
@@ -482,7 +482,7 @@ fn show(
 ) {
     for (row, sums) in (first.row..size.rows).zip(sums) {
         for (col, &sum) in (first.col..size.cols).zip(sums) {
-            if !size.triangle || in_triangle(uplo, row, col) {
+            if !size.is_half() || in_triangle(uplo, row, col) {
                 see(EntryIndex { row, col }, (sum != EMPTY).then(|| u32::from(sum.unsigned_abs())));
             }
         }
@@ -494,8 +494,12 @@ fn fill_panel(part: &mut [DepthRow], operand: &OperandRows<'_>, first: usize) {
     let norms = &operand.shifts[first..operand.shifts.len().min(first + PANEL)];
     let places = operand.blocks.iter().flat_map(|block| (0..block.rows()).map(move |row| (block, row)));
     for (depths, (block, row)) in part.iter_mut().zip(places) {
-        let heads = block.all_heads()[block.element_index(row, first)..].iter();
-        let heads = heads.step_by(block.col_stride().max(1));
+        let heads = &block.all_heads()[block.element_index(row, first)..];
+        if block.col_stride() == 1 {
+            max_plus::depths(heads, norms, depths);
+            continue;
+        }
+        let heads = heads.iter().step_by(block.col_stride().max(1));
         for ((own, &norm), &head) in depths.iter_mut().zip(norms).zip(heads) {
             *own = depth(Head(head), norm);
         }
@@ -535,6 +539,11 @@ impl Depths {
         Ok(Depths { left: Panels::new(pass, operand, true)?, right: None })
     }
 
+    /// The depths of 32 neighbouring columns of the left operand, row by row.
+    pub fn panel(&self, index: usize) -> &[DepthRow] {
+        self.left.panel(index)
+    }
+
     /// Visits all entries of the product, or of its triangle, with the distance of their largest term below the product
     /// of the norms; `None` where all terms are 0. Collective.
     ///
@@ -547,11 +556,11 @@ impl Depths {
         uplo: Uplo,
         mut see: impl FnMut(EntryIndex, Option<u32>),
     ) -> Result<()> {
-        let ProductSize { rows, cols, triangle, .. } = *size;
+        let ProductSize { rows, cols, .. } = *size;
         let (left, right) = (&self.left, self.right.as_ref().unwrap_or(&self.left));
         let mut all = vec![[[EMPTY; PANEL]; PANEL]; rows.div_ceil(PANEL)];
         for panel in 0..cols.div_ceil(PANEL) {
-            let wanted = match (triangle, uplo) {
+            let wanted = match (size.is_half(), uplo) {
                 (false, _) => 0..all.len(),
                 (true, Uplo::Lower) => panel..all.len(),
                 (true, Uplo::Upper) => 0..panel + 1,
@@ -661,7 +670,7 @@ mod tests {
             let left = OperandRows { blocks: &left, shifts: &shifts[..rows] };
             for right in [None, Some(OperandRows { blocks: &right, shifts: &shifts[..cols] })] {
                 let cols = if right.is_some() { cols } else { rows };
-                let size = ProductSize { contracted, rows, cols, triangle: right.is_none() };
+                let size = ProductSize { contracted, rows, cols, triangle: right.is_none(), half: None };
                 let Some(panel) = OnePanel::new(&pass, &left, right.as_ref(), &size) else {
                     assert!(contracted.max(rows).max(cols) > PANEL);
                     continue;

@@ -432,7 +432,7 @@ mod tests {
                 let panels = size.div_ceil(BLOCK);
                 for pair in band_pairs(BlockGrid { rows: panels, cols: panels, triangle: true }, band) {
                     let (first_left, first_right) = (pair.left.start, pair.right.start);
-                    let region = Region { grid: pair.grid, first_left, first_right, uplo };
+                    let region = Region { grid: pair.grid, first_left, first_right, uplo, half: None };
                     let owners = block_owners(&map, &region);
                     let mut index = 0;
                     for col in 0..pair.grid.cols {
@@ -457,7 +457,8 @@ mod tests {
     fn pieces_of_a_stream_are_the_stream() {
         let map =
             TileMap { rows: 90, cols: 90, tile_size: 16, grid: RankGrid::for_ranks(4), triangle: Some(Uplo::Lower) };
-        let region = Region { grid: BlockGrid::triangle(90), first_left: 0, first_right: 0, uplo: Uplo::Lower };
+        let region =
+            Region { grid: BlockGrid::triangle(90), first_left: 0, first_right: 0, uplo: Uplo::Lower, half: None };
         let owners = block_owners(&map, &region);
         let stream = ShareStream::new(&owners, 1, 5, 64);
         let mut whole = Vec::new();

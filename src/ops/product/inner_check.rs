@@ -8,7 +8,7 @@ use crate::comm::{Reduction, Transport};
 use crate::drive::map_indices;
 use crate::error::{Error, ErrorText, Result};
 use crate::math::check_field::CheckField;
-use crate::matrix::{EntryIndex, MatrixView};
+use crate::matrix::{EntryIndex, MatrixView, Uplo};
 use crate::ops::product::problem::OperandRows;
 use crate::ops::seed::fresh_seed;
 use crate::site::Site;
@@ -38,7 +38,12 @@ impl InnerCheck {
     ///
     /// # Errors
     /// [`Error::Transport`].
-    pub fn new(site: Site<'_>, left: OperandRows<'_>, right: Option<OperandRows<'_>>) -> Result<InnerCheck> {
+    pub fn new(
+        site: Site<'_>,
+        left: OperandRows<'_>,
+        right: Option<OperandRows<'_>>,
+        half: Option<Uplo>,
+    ) -> Result<InnerCheck> {
         let mut seed = [fresh_seed()];
         site.world().broadcast(0, &mut seed)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed[0]);
@@ -46,22 +51,10 @@ impl InnerCheck {
         let symmetric = right.is_none();
         let right = right.unwrap_or(left);
         let vector = right.shifts.iter().map(|_| field.draw(&mut rng)).collect::<Vec<_>>();
-        let entry = |view: &MatrixView<'_>, row, col, shifts: &[i64]| field.scaled(view.get(row, col), shifts[col]);
-        let image_of = |view: &MatrixView<'_>| {
-            map_indices(site.ctx, view.rows(), |row| {
-                let mut sum = field.product_sum();
-                vector.iter().enumerate().for_each(|(col, &v)| sum.add(entry(view, row, col, right.shifts), v));
-                sum.residue()
-            })
+        let mut wanted = match half {
+            Some(uplo) => half_images(site, &field, &vector, [left, right], uplo),
+            None => images(site, &field, &vector, [left, right]),
         };
-        let images = right.blocks.iter().map(image_of).collect::<Vec<_>>();
-        let mut wanted = map_indices(site.ctx, left.shifts.len(), |col| {
-            let mut sum = field.product_sum();
-            for (view, image) in left.blocks.iter().zip(&images) {
-                image.iter().enumerate().for_each(|(row, &v)| sum.add(entry(view, row, col, left.shifts), v));
-            }
-            sum.residue()
-        });
         sum_over_ranks(site.world(), &field, &mut wanted)?;
         let found = Mutex::new(vec![0; wanted.len()]);
         Ok(InnerCheck { field, seed: seed[0], vector, wanted, symmetric, found })
@@ -114,6 +107,59 @@ impl InnerCheck {
             }))),
         }
     }
+}
+
+/// `X^T (Y v)`, of the scaled rows of this rank.
+fn images(site: Site<'_>, field: &CheckField, vector: &[u64], [left, right]: [OperandRows<'_>; 2]) -> Vec<u64> {
+    let entry = |view: &MatrixView<'_>, row, col, shifts: &[i64]| field.scaled(view.get(row, col), shifts[col]);
+    let image_of = |view: &MatrixView<'_>| {
+        map_indices(site.ctx, view.rows(), |row| {
+            let mut sum = field.product_sum();
+            vector.iter().enumerate().for_each(|(col, &v)| sum.add(entry(view, row, col, right.shifts), v));
+            sum.residue()
+        })
+    };
+    let images = right.blocks.iter().map(image_of).collect::<Vec<_>>();
+    map_indices(site.ctx, left.shifts.len(), |col| {
+        let mut sum = field.product_sum();
+        for (view, image) in left.blocks.iter().zip(&images) {
+            image.iter().enumerate().for_each(|(row, &v)| sum.add(entry(view, row, col, left.shifts), v));
+        }
+        sum.residue()
+    })
+}
+
+/// The same of one triangle of `X^T Y`: `Y v` is then summed only up to the column of each entry, or from it on, while
+/// a row is walked through.
+fn half_images(
+    site: Site<'_>,
+    field: &CheckField,
+    vector: &[u64],
+    [left, right]: [OperandRows<'_>; 2],
+    uplo: Uplo,
+) -> Vec<u64> {
+    let (parts, order) = (site.ctx.threads(), vector.len());
+    let sums = map_indices(site.ctx, parts, |part| {
+        let mut sums = vec![0; order];
+        for (x, y) in left.blocks.iter().zip(right.blocks) {
+            for row in x.rows() * part / parts..x.rows() * (part + 1) / parts {
+                let mut image = 0;
+                for step in 0..order {
+                    let col = if uplo == Uplo::Lower { step } else { order - 1 - step };
+                    let [x, y] = [(x, left.shifts), (y, right.shifts)]
+                        .map(|(view, shifts)| field.scaled(view.get(row, col), shifts[col]));
+                    image = field.add(image, field.multiply(y, vector[col]));
+                    sums[col] = field.add(sums[col], field.multiply(x, image));
+                }
+            }
+        }
+        sums
+    });
+    let mut all = vec![0; order];
+    for sums in sums {
+        all.iter_mut().zip(sums).for_each(|(all, sum)| *all = field.add(*all, sum));
+    }
+    all
 }
 
 /// Each residue becomes the sum of the residues of all ranks, added in two halves that cannot overflow. Collective.

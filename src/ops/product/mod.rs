@@ -24,3 +24,4 @@ pub(crate) mod scale;
 pub(crate) mod sink;
 pub(crate) mod steps;
 pub(crate) mod together;
+pub(crate) mod weights;

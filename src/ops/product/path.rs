@@ -97,7 +97,7 @@ pub(crate) fn direct_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
 
 /// Estimate for the direct path in digits.
 fn lane_nanoseconds(size: &ProductSize, lanes: &DigitLanes) -> f64 {
-    let panels = match size.triangle {
+    let panels = match size.is_half() {
         true => (size.cols as f64 * (size.cols as f64 + LANES as f64) / (2 * LANES) as f64).floor(),
         false => size.rows.div_ceil(LANES) as f64 * size.cols as f64,
     };
@@ -136,7 +136,7 @@ fn avx2_lane_nanoseconds(size: &ProductSize, digits: usize) -> f64 {
 pub(crate) fn plane_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
     let primes = f64::from(operand_bits) / 26.0 + 1.0;
     let [rows, cols] = [size.rows, size.cols].map(|side| 8.0 * side.div_ceil(8) as f64);
-    let entries = if size.triangle { cols * (cols + 8.0) / 2.0 } else { rows * cols };
+    let entries = if size.is_half() { cols * (cols + 8.0) / 2.0 } else { rows * cols };
     let converted = size.contracted as f64 * if size.triangle { cols } else { rows + cols };
     let products = size.contracted as f64 * 0.06;
     let fixed = 1500.0 + 200.0 * primes;
@@ -230,7 +230,7 @@ mod tests {
             return println!("skipped: no IFMA");
         }
         let path = |contracted, rows, cols, bits| {
-            choose_path(&ctx, &ProductSize { contracted, rows, cols, triangle: false }, bits)
+            choose_path(&ctx, &ProductSize { contracted, rows, cols, triangle: false, half: None }, bits)
         };
         for (contracted, rows, cols, bits) in [(1000, 1000, 1, 256), (2000, 400, 1, 256), (20_000, 4, 4, 512)] {
             assert!(
@@ -247,7 +247,7 @@ mod tests {
     }
 
     fn size(contracted: usize, rows: usize, cols: usize, triangle: bool) -> ProductSize {
-        ProductSize { contracted, rows, cols, triangle }
+        ProductSize { contracted, rows, cols, triangle, half: None }
     }
 
     /// Triangles on tile registers: contracted, columns, bits, and whether they were faster.

@@ -24,11 +24,17 @@ use serde::Serialize;
 /// millisecond.
 const ASK_SYSTEM_BYTES: u64 = 64 << 20;
 
+/// Bands of the product of two operands of which one triangle is wanted: five eighths of the pairs have entries of it.
+const HALF_BANDS: usize = 4;
+
+/// The fewest panels of such a band: narrower ones cost more conversions than they save products.
+const HALF_PANELS: usize = 16;
+
 /// How a product will run: batches, bands, chunks, bytes and jobs.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Plan {
-    /// `syrk` or `gemm`.
+    /// `syrk`, `gemm` or `weighted_gram`.
     pub operation: &'static str,
     /// Rows contracted (K).
     pub contracted: usize,
@@ -236,7 +242,7 @@ impl PlanRequest {
     /// A product inside another operation.
     pub fn inner(shape: BlockShape, precision_bits: u32, working_bits: u32) -> PlanRequest {
         let BlockShape { rows, cols, contracted } = shape;
-        let size = ProductSize { contracted, rows, cols, triangle: false };
+        let size = ProductSize { contracted, rows, cols, triangle: false, half: None };
         let bits = Bits::scaled(precision_bits, contracted).widened(working_bits);
         PlanRequest { on_cpu: true, is_part: true, ..PlanRequest::new(size, bits) }
     }
@@ -407,13 +413,22 @@ fn plan_with(
     };
     let cut = match request.cut {
         Some(cut) => cut.within(&input.whole()),
-        None => choose(ctx, &input, held_bytes)?,
+        None => in_bands(size, &input, choose(ctx, &input, held_bytes)?),
     };
     let plan = describe(kernel, request.operation, size, &request.bits, &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
     let cutting = Cutting { cut, chunks: input.chunks(&cut), slot_panels };
-    let schedule = ProductSchedule::new(&cutting, size.panels(), input.primes);
+    let schedule = ProductSchedule::new(&cutting, size.panels(), input.primes).of_half(size.half);
     Ok(PlannedRun { run: RunPlan { engine, cutting, schedule, words }, plan })
+}
+
+/// The cut in narrower bands where one triangle of the product of two operands is wanted: pairs of bands outside it are
+/// not multiplied.
+pub(crate) fn in_bands(size: &ProductSize, input: &PlanInput<'_>, cut: Cut) -> Cut {
+    let band_panels = input.left_panels.div_ceil(HALF_BANDS).max(HALF_PANELS);
+    let narrow = Cut { band_panels: cut.band_panels.min(band_panels), ..cut };
+    let fits = || input.bytes(&narrow).total() <= input.bytes(&cut).total();
+    if size.half.is_some() && fits() { narrow } else { cut }
 }
 
 /// The cut for the context's limit, or for the machine's memory where the whole might not fit it.
@@ -511,7 +526,7 @@ pub fn plan_syrk_with(
     precision_bits: u32,
     options: &ProductPlanOptions,
 ) -> Result<Plan> {
-    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
+    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true, half: None };
     plan_size(ctx, size, precision_bits, options)
 }
 
@@ -556,7 +571,7 @@ pub fn plan_gemm_with(
     precision_bits: u32,
     options: &ProductPlanOptions,
 ) -> Result<Plan> {
-    let size = ProductSize { contracted, rows, cols, triangle: false };
+    let size = ProductSize { contracted, rows, cols, triangle: false, half: None };
     plan_size(ctx, size, precision_bits, options)
 }
 
@@ -571,7 +586,12 @@ pub(crate) fn plan_integers(ctx: &Context, size: ProductSize, bits: i64) -> Resu
     plan_request(ctx, &PlanRequest::new(size, bits))
 }
 
-fn plan_size(ctx: &Context, size: ProductSize, precision_bits: u32, options: &ProductPlanOptions) -> Result<Plan> {
+pub(crate) fn plan_size(
+    ctx: &Context,
+    size: ProductSize,
+    precision_bits: u32,
+    options: &ProductPlanOptions,
+) -> Result<Plan> {
     size.check(ctx.maximum_modulus_bits(), precision_bits)?;
     let request = PlanRequest::new(size, Bits::scaled(precision_bits, size.contracted));
     match options.accuracy {

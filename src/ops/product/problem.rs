@@ -10,6 +10,7 @@ use crate::math::bound;
 use crate::matrix::mirror::{Workers, mirror};
 use crate::matrix::{MatrixView, MatrixViewMut, Op, Uplo};
 use crate::ops::product::combine::Epilogue;
+use crate::ops::product::sink::in_triangle;
 use crate::plan::{BLOCK, BlockGrid, Cut, DeviceCut};
 use serde::Serialize;
 
@@ -64,6 +65,14 @@ pub(crate) struct OperandRows<'a> {
     pub shifts: &'a [i64],
 }
 
+/// The operands of the symmetric product of two, in the order for its triangle `uplo`.
+pub(crate) fn in_order<T>([one, other]: [T; 2], uplo: Uplo) -> [T; 2] {
+    match uplo {
+        Uplo::Lower => [one, other],
+        Uplo::Upper => [other, one],
+    }
+}
+
 /// Called with the product window and the words of a plane between products and reconstruction; for fault tests.
 pub type FaultHook<'a> = dyn Fn(&mut [u64], usize) + Sync + 'a;
 
@@ -105,14 +114,16 @@ impl std::fmt::Debug for Hooks<'_> {
 
 /// A product to compute.
 pub(crate) struct ProductProblem<'a> {
-    /// `syrk` or `gemm`.
+    /// `syrk`, `gemm` or another verb that is a product.
     pub operation: &'static str,
     /// Its columns give the rows of the result.
     pub left: ProductOperand<'a>,
     /// Its columns give the columns of the result; `None` for SYRK, where both operands are the left one.
     pub right: Option<ProductOperand<'a>>,
-    /// The triangle wanted of a SYRK.
+    /// The triangle wanted of a symmetric result.
     pub uplo: Uplo,
+    /// Whether the result is symmetric though the operands differ, and only its triangle is wanted.
+    pub half: bool,
     /// Whether the other triangle becomes its mirror image.
     pub mirrored: bool,
     /// Requested precision.
@@ -183,6 +194,7 @@ impl<'a> ProductProblem<'a> {
             left: ProductOperand::new(p, op),
             right: None,
             uplo: Uplo::Lower,
+            half: false,
             mirrored: false,
             precision_bits,
             accuracy: Accuracy::Norm,
@@ -203,6 +215,14 @@ impl<'a> ProductProblem<'a> {
         };
         let right = Some(ProductOperand::new(b, op_b));
         ProductProblem { operation: "gemm", right, ..ProductProblem::syrk(a, op, precision_bits) }
+    }
+
+    /// The triangle `uplo` of the symmetric product of two operands. The other triangle is that of the operands in the
+    /// other order, so that an entry has the same bits in both.
+    pub fn half(operands: [ProductOperand<'a>; 2], uplo: Uplo, precision_bits: u32) -> ProductProblem<'a> {
+        let [left, right] = in_order(operands, uplo);
+        let product = ProductProblem::syrk(left.view, Op::NoTranspose, precision_bits);
+        ProductProblem { operation: "weighted_gram", left, right: Some(right), uplo, half: true, ..product }
     }
 
     /// Rows contracted (K).
@@ -229,15 +249,21 @@ impl<'a> ProductProblem<'a> {
         (self.left.rows(left_shifts), self.right.as_ref().map(|right| right.rows(right_shifts)))
     }
 
-    /// Whether the result is one triangle.
+    /// Whether the result is one triangle of the product of an operand with itself.
     pub fn triangle(&self) -> bool {
         self.right.is_none()
+    }
+
+    /// Whether the entry is computed.
+    pub fn wants(&self, row: usize, col: usize) -> bool {
+        !(self.triangle() || self.half) || in_triangle(self.uplo, row, col)
     }
 
     /// The sizes of the product.
     pub fn size(&self) -> ProductSize {
         let (rows, cols) = self.result_shape();
-        ProductSize { contracted: self.contracted(), rows, cols, triangle: self.triangle() }
+        let half = self.half.then_some(self.uplo);
+        ProductSize { contracted: self.contracted(), rows, cols, triangle: self.triangle(), half }
     }
 
     /// Approximate bits of the scaled entries, before the norms are known.
@@ -339,19 +365,31 @@ pub(crate) fn check_precision(maximum_modulus_bits: u32, precision_bits: u32, co
     Ok(())
 }
 
-/// The three sizes of a product and whether one triangle of it is wanted.
+/// The three sizes of a product, and whether one triangle of it is wanted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProductSize {
     pub contracted: usize,
     pub rows: usize,
     pub cols: usize,
+    /// Whether both operands are the same one, and the result is one triangle.
     pub triangle: bool,
+    /// The triangle that is wanted of the symmetric product of two operands.
+    pub half: Option<Uplo>,
 }
 
 impl ProductSize {
-    /// The verb with a result of this form: `syrk` or `gemm`.
+    /// The verb with a result of this form.
     pub fn operation(&self) -> &'static str {
-        if self.triangle { "syrk" } else { "gemm" }
+        match (self.triangle, self.half) {
+            (true, _) => "syrk",
+            (false, None) => "gemm",
+            (false, Some(_)) => "weighted_gram",
+        }
+    }
+
+    /// Whether one triangle of the result is computed.
+    pub fn is_half(&self) -> bool {
+        self.triangle || self.half.is_some()
     }
 
     /// Whether there is nothing to multiply.
@@ -392,7 +430,7 @@ impl ProductSize {
     /// Entries of the result that are computed.
     pub fn entries(&self) -> f64 {
         let (rows, cols) = (self.rows as f64, self.cols as f64);
-        if self.triangle { cols * (cols + 1.0) / 2.0 } else { rows * cols }
+        if self.is_half() { cols * (cols + 1.0) / 2.0 } else { rows * cols }
     }
 }
 

@@ -110,7 +110,7 @@ impl HeldBands {
 #[derive(Clone)]
 enum Pairs {
     /// All pairs, computed rather than stored: narrow bands make many.
-    All { panels: BlockGrid, band_panels: usize },
+    All { panels: BlockGrid, band_panels: usize, half: Option<Uplo> },
     /// The wanted pairs.
     Some(Arc<[BandPair]>),
 }
@@ -130,8 +130,18 @@ impl ProductSchedule {
     /// The whole product modulo `primes` primes of operands whose panels are the rows and columns of `panels`.
     pub fn new(cutting: &Cutting, panels: BlockGrid, primes: usize) -> ProductSchedule {
         let Cutting { cut, chunks, .. } = *cutting;
-        let pairs = Pairs::All { panels, band_panels: cut.band_panels };
+        let pairs = Pairs::All { panels, band_panels: cut.band_panels, half: None };
         ProductSchedule { pairs, primes, batch_primes: cut.batch_primes, chunks, parts: 1 }
+    }
+
+    /// The same without the pairs that have no entry of the triangle `half`, where only that is wanted.
+    pub fn of_half(self, half: Option<Uplo>) -> ProductSchedule {
+        match self.pairs {
+            Pairs::All { panels, band_panels, .. } => {
+                ProductSchedule { pairs: Pairs::All { panels, band_panels, half }, ..self }
+            }
+            Pairs::Some(_) => self,
+        }
     }
 
     /// The same without the pairs that are not wanted.
@@ -165,7 +175,13 @@ impl ProductSchedule {
     /// The pairs of bands in order.
     pub fn pairs(&self) -> Box<dyn Iterator<Item = BandPair> + Send> {
         match &self.pairs {
-            &Pairs::All { panels, band_panels } => Box::new(band_pairs(panels, band_panels)),
+            &Pairs::All { panels, band_panels, half } => {
+                Box::new(band_pairs(panels, band_panels).filter(move |BandPair { left, right, .. }| match half {
+                    None => true,
+                    Some(Uplo::Lower) => left.end > right.start,
+                    Some(Uplo::Upper) => right.end > left.start,
+                }))
+            }
             Pairs::Some(pairs) => {
                 let pairs = pairs.clone();
                 Box::new((0..pairs.len()).map(move |at| pairs[at].clone()))
@@ -228,6 +244,8 @@ pub(crate) struct ProductRun<'a> {
     /// The entries of both, where they are not in memory; the blocks of rows are then empty.
     pub source: Option<&'a dyn OperandSource>,
     pub uplo: Uplo,
+    /// The triangle that is wanted of the symmetric product of two operands.
+    pub half: Option<Uplo>,
     pub bits: Bits,
     pub epilogue: Epilogue<'a>,
     /// The owners of the entries of the result, where there are several nodes.
@@ -293,7 +311,7 @@ impl<'a> ProductRun<'a> {
     /// # Errors
     /// The errors of [`crate::syrk_with`], the same on all ranks.
     pub fn run(&self, state: &mut RunState<'_>, result: &mut dyn ResultSink) -> Result<RecoveryTime> {
-        let check = (self.site.ctx.freivalds()).then(|| InnerCheck::new(self.site, self.left, self.right));
+        let check = (self.site.ctx.freivalds()).then(|| InnerCheck::new(self.site, self.left, self.right, self.half));
         let check = check.transpose()?;
         let meter = Meter::new(self.site.ctx, self.total_units());
         let (mut held, mut time) = (HeldBands::default(), RecoveryTime::default());
@@ -345,7 +363,8 @@ impl<'a> ProductRun<'a> {
 
     /// The part of the result that a pair of bands makes.
     fn region(&self, pair: &BandPair) -> Region {
-        Region { grid: pair.grid, first_left: pair.left.start, first_right: pair.right.start, uplo: self.uplo }
+        let (first_left, first_right) = (pair.left.start, pair.right.start);
+        Region { grid: pair.grid, first_left, first_right, uplo: self.uplo, half: self.half }
     }
 
     /// The planes of one pair of bands, from the rows of this node; returns the planes that have not been exchanged
@@ -602,8 +621,9 @@ impl<'a> ProductRun<'a> {
             CONVERT_UNITS * (panels.len() * rows * step.primes.len()) as u64
         };
         let pair_units = |pair: BandPair| {
-            let blocks = pair.grid.len() as u64;
-            blocks * primes * (node_rows * threads / workers) + blocks * primes * RECOVER_UNITS * primes / ranks
+            let (blocks, region) = (pair.grid.len() as u64, self.region(&pair));
+            let recovered = (0..region.columns().1).map(|col| region.rows(col).len() as u64).sum::<u64>();
+            blocks * primes * (node_rows * threads / workers) + recovered * primes * RECOVER_UNITS * primes / ranks
         };
         self.plan.schedule.loads().map(load_units).sum::<u64>()
             + self.plan.schedule.pairs().map(pair_units).sum::<u64>()

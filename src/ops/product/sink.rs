@@ -25,6 +25,8 @@ pub(crate) struct Region {
     pub first_right: usize,
     /// `Upper` stores the transpose of the planes' content.
     pub uplo: Uplo,
+    /// The triangle that is wanted of the symmetric product of two operands, whose planes have both.
+    pub half: Option<Uplo>,
 }
 
 impl Region {
@@ -38,9 +40,12 @@ impl Region {
 
     /// Blocks of rows of the result that exist in column `col` of blocks, counted from the region's first column.
     pub fn rows(&self, col: usize) -> Range<usize> {
-        match self.uplo {
-            Uplo::Lower => self.first_left + self.grid.first_row(col)..self.first_left + self.grid.rows,
-            Uplo::Upper => {
+        let (first, last) = (self.first_left, self.first_left + self.grid.rows);
+        match (self.half, self.uplo) {
+            (Some(Uplo::Lower), _) => (self.first_right + col).clamp(first, last)..last,
+            (Some(Uplo::Upper), _) => first..(self.first_right + col + 1).clamp(first, last),
+            (None, Uplo::Lower) => first + self.grid.first_row(col)..last,
+            (None, Uplo::Upper) => {
                 self.first_right..self.first_right + if self.grid.triangle { col + 1 } else { self.grid.cols }
             }
         }
@@ -66,7 +71,10 @@ impl Region {
     /// Whether row `row`, column `col` of the result belongs to the region's triangle, if it has one.
     #[inline]
     pub fn holds(&self, row: usize, col: usize) -> bool {
-        !self.grid.triangle || in_triangle(self.uplo, row, col)
+        match self.half {
+            Some(uplo) => in_triangle(uplo, row, col),
+            None => !self.grid.triangle || in_triangle(self.uplo, row, col),
+        }
     }
 }
 
@@ -285,7 +293,7 @@ mod tests {
             for size in [1usize, 8, 9, 77, 200] {
                 let mut matrix = Matrix::zeros(size, size, 100).unwrap();
                 let grid = BlockGrid::triangle(size);
-                let region = Region { grid, first_left: 0, first_right: 0, uplo };
+                let region = Region { grid, first_left: 0, first_right: 0, uplo, half: None };
                 let mut seen = vec![false; grid.len()];
                 for segment in Segments::new(region, matrix.view_mut()) {
                     for row in segment.rows.clone() {

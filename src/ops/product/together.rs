@@ -13,7 +13,6 @@ use crate::ops::product::call::scale_operands;
 use crate::ops::product::entrywise::{choice_bytes, takes_all};
 use crate::ops::product::path::goes_side_by_side;
 use crate::ops::product::problem::{Accuracy, Bits, ProductProblem, ProductSize};
-use crate::ops::product::sink::in_triangle;
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
 use std::cmp::Reverse;
@@ -160,8 +159,8 @@ impl LaneProducts {
         let left = ProblemColumns { views: source.map(|at| of(at).left.view), shifts: left_shifts };
         let right_views = || source.map(|at| of(at).right_operand().view);
         let right = (!self.size.triangle).then(|| ProblemColumns { views: right_views(), shifts: right_shifts });
-        let (triangle, uplo, epilogue) = (self.size.triangle, problem.uplo, problem.epilogue);
-        let wanted = |row: usize, col: usize| !triangle || in_triangle(uplo, row, col);
+        let epilogue = problem.epilogue;
+        let wanted = |row: usize, col: usize| problem.wants(row, col);
         let products = ProblemProducts { left, right, precision_bits: self.bits.result, wanted: &wanted };
         let mut beyond = 0;
         lanes.multiply(&products, words, &mut |(row, col), heads, limbs| {
@@ -235,7 +234,7 @@ mod tests {
             (768, (16, 8, 8)),
         ] {
             for triangle in [true, false].into_iter().filter(|&triangle| !triangle || rows == cols) {
-                let size = ProductSize { contracted, rows, cols, triangle };
+                let size = ProductSize { contracted, rows, cols, triangle, half: None };
                 let Some(together) = LaneProducts::choose(&ctx, size, bits, accuracy) else { continue };
                 groups += 1;
                 let scales = [0, 1 << 20, -(1 << 20), 3, beyond, 0, -9, 5000];

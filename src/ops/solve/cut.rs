@@ -173,7 +173,8 @@ impl TriangleCut {
         let mut most = 0;
         if self.accuracy == Accuracy::Entrywise {
             self.visit(&(0..self.order), ALL_LEVELS, &mut |BlockShape { rows, contracted, .. }, _| {
-                most = most.max(choice_bytes(&ProductSize { contracted, rows, cols: columns, triangle: false }));
+                let size = ProductSize { contracted, rows, cols: columns, triangle: false, half: None };
+                most = most.max(choice_bytes(&size));
             });
         }
         most
@@ -189,7 +190,7 @@ impl TriangleCut {
     /// Bits that these products may take beyond [`TriangleCut::product_bits`], entry by entry, where their terms are of
     /// similar size.
     pub fn most_range_bits(&self) -> u32 {
-        let size = ProductSize { contracted: self.order, rows: 1, cols: 1, triangle: false };
+        let size = ProductSize { contracted: self.order, rows: 1, cols: 1, triangle: false, half: None };
         match self.accuracy {
             Accuracy::Norm => 0,
             Accuracy::Entrywise => possible_range_bits(&size, self.working_bits, None),

@@ -106,7 +106,8 @@ impl RefineShape {
 
     /// Whether the product of a residual of `bits` bits runs without planes.
     fn goes_direct(&self, ctx: &Context, bits: u32) -> bool {
-        let size = ProductSize { contracted: self.order, rows: self.order, cols: self.columns, triangle: false };
+        let size =
+            ProductSize { contracted: self.order, rows: self.order, cols: self.columns, triangle: false, half: None };
         choose_path(ctx, &size, bits + guard_bits(self.order)) == ProductMethod::Direct
     }
 

@@ -11,6 +11,7 @@ mod cholesky;
 mod exact;
 mod product;
 mod system;
+mod weighted;
 
 pub use cholesky::{FileFactorOptions, verify_cholesky, verify_cholesky_files};
 pub use product::{freivalds_gemm, freivalds_syrk};
@@ -171,6 +172,52 @@ pub fn verify_gemm<'a, 'b, 'c>(
 ) -> Result<Verification> {
     let problem = ClaimedProduct::gemm(operands.0.into(), operands.1.into(), c.into(), options)?;
     verify(ctx, &problem, precision_bits, options)
+}
+
+/// Checks that `q` is `P^T diag(d) P` (or `P diag(d) P^T`) to `precision_bits` bits.
+///
+/// As [`verify_syrk`], with `n_i n_j` in place of the product of the norms: `n_i` lies between `r_i` and `sqrt(2) r_i`,
+/// where `r_i^2 = (P^T |D| P)_ii`. A result that meets the bound of [`weighted_gram_with`](crate::weighted_gram_with)
+/// is never rejected; an accepted result exceeds its tested bounds by at most a factor of 2.
+///
+/// ```
+/// use sunzi::verify::{VerifyOptions, verify_weighted_gram};
+/// use sunzi::{Context, Error, Matrix};
+/// let ctx = Context::new()?;
+/// let p = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let d = Matrix::from_f64s(2, 1, 128, &[10.0, -1.0])?;
+/// let q = sunzi::weighted_gram(&ctx, &p, &d, 128)?;
+/// assert!(verify_weighted_gram(&ctx, &p, &d, &q, 128, &VerifyOptions::new())?.worst_entry <= 1.0);
+/// let wrong = Matrix::from_f64s(2, 2, 128, &[6.0, 22.0, 22.0, 75.0])?;
+/// let refused = verify_weighted_gram(&ctx, &p, &d, &wrong, 128, &VerifyOptions::new());
+/// assert!(matches!(refused, Err(Error::Verification(..))));
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// As [`verify_syrk`].
+pub fn verify_weighted_gram<'a, 'd, 'b>(
+    ctx: &Context,
+    p: impl Into<MatrixView<'a>>,
+    d: impl Into<MatrixView<'d>>,
+    q: impl Into<Symmetric<'b>>,
+    precision_bits: u32,
+    options: &VerifyOptions,
+) -> Result<Verification> {
+    let (operation, p, q) = ("verify weighted_gram", p.into(), q.into());
+    let p = if options.op == Op::NoTranspose { p } else { p.transposed() };
+    let operands = weighted::operands(operation, p, d.into(), options.exact_integers)?;
+    let uplo = q.named().unwrap_or_default();
+    let result = q.triangle_view(uplo, operation).map_err(|error| asymmetric_result(operation, error))?;
+    let (left, right, triangle) = (operands[0].view(), operands[1].view(), Some(uplo));
+    let problem = ClaimedProduct { operation, left, right, result, triangle, claim: weighted::CLAIM }.checked()?;
+    match options.exact_integers {
+        true => verify(ctx, &problem, precision_bits, options),
+        false => {
+            check_bits(precision_bits)?;
+            judge(ctx, &problem, &weighted::bounds(ctx, &problem, precision_bits), options)
+        }
+    }
 }
 
 fn verify(

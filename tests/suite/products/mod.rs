@@ -8,3 +8,4 @@ mod pipeline;
 mod properties;
 mod same_bits;
 mod structured;
+mod weighted;

@@ -3,7 +3,7 @@
 
 use crate::common::{Array, Ctx, Kind};
 use crate::rational::{self, FAMILIES, System};
-use crate::rng::{Rng, claims};
+use crate::rng::claims;
 use crate::tally::Tally;
 use std::ptr;
 use sunzi::{Accuracy, Matrix};

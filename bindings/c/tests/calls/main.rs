@@ -32,3 +32,5 @@ mod symmetric;
 mod tally;
 mod threads;
 mod vectors;
+
+use rng::Rng;

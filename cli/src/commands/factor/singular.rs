@@ -138,7 +138,7 @@ pub fn no_factor(config: &Factoring, in_file: InFile, first: &Error, bits: u32) 
 }
 
 /// The reason that it may be unknown whether a matrix is singular.
-const UNDECIDED: &str = "whether it is singular is decided for at most 300 rows";
+const UNDECIDED: &str = "only matrices of at most 300 rows are tested for singularity";
 
 fn probably_singular(primes: usize) -> String {
     format!(

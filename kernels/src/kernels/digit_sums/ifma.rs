@@ -136,6 +136,9 @@ pub(super) fn store(eight: &mut EightDigits, digits: __m512i) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi2")]
 fn cut_group(terms: &DigitTerms<'_>, group: usize, out: &mut [MaybeUninit<EightDigits>]) -> u8 {
+    if terms.left.stride != terms.left.width {
+        fetch(terms, group + GROUPS);
+    }
     let mut lanes: EightSignificands<'_> = [(&[], 0); 8];
     let mut signs = 0;
     for (lane, number) in lanes.iter_mut().enumerate() {
@@ -150,6 +153,24 @@ fn cut_group(terms: &DigitTerms<'_>, group: usize, out: &mut [MaybeUninit<EightD
         out[at].write(eight(digits));
     });
     signs
+}
+
+/// Fetches the significands of the left factors of a group that is cut later: numbers at a distance, as those of a row
+/// in a matrix by columns, would be waited for one after the other.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn fetch(terms: &DigitTerms<'_>, group: usize) {
+    let Significands { limbs, width, first, stride, count } = terms.left;
+    for lane in 0..8 {
+        let k = (8 * group + lane).wrapping_sub(terms.right);
+        if k < count {
+            let number = limbs.as_ptr().wrapping_add(first.wrapping_add(k.wrapping_mul(stride)));
+            for line in (0..width).step_by(8) {
+                _mm_prefetch::<_MM_HINT_T0>(number.wrapping_add(line).cast());
+            }
+            _mm_prefetch::<_MM_HINT_T0>(number.wrapping_add(width.saturating_sub(1)).cast());
+        }
+    }
 }
 
 /// See [`super::place_terms`].

@@ -307,13 +307,14 @@ fn join_cuts(parts: &mut [DeviceAssignment], forced: Option<DeviceCut>) {
 }
 
 fn device_input(request: &DeviceRequest, engine: &DeviceEngine, moduli: &Range<usize>) -> DeviceInput {
-    let ProductSize { contracted, rows, cols, triangle } = request.size;
+    let ProductSize { contracted, rows, cols, half, .. } = request.size;
     let planes = |at: usize| engine.planes(at..at + 1).len();
     DeviceInput {
         contracted,
         rows: rows.next_multiple_of(DEVICE_ALIGN),
         cols: cols.next_multiple_of(DEVICE_ALIGN),
-        triangle,
+        triangle: request.size.is_half(),
+        differ: half.is_some(),
         upper: request.upper,
         moduli: moduli.len(),
         all_moduli: engine.moduli().len(),
@@ -407,14 +408,14 @@ impl DeviceRun<'_> {
         target: &mut ResultTarget<'_>,
         clock: &mut PhaseClock,
     ) -> Result<Vec<DeviceReport>> {
-        let (site, bits) = (self.site, self.request.bits);
+        let (site, DeviceRequest { size, bits, .. }) = (self.site, self.request);
         let (ctx, world) = (site.ctx, site.world());
-        let check = ctx.freivalds().then(|| InnerCheck::new(site, self.left, self.right)).transpose()?;
+        let check = ctx.freivalds().then(|| InnerCheck::new(site, self.left, self.right, size.half)).transpose()?;
         let uplo = if self.request.upper { Uplo::Upper } else { Uplo::Lower };
-        let (left, right, triangle) = (&self.left, &self.right(), self.request.size.triangle);
+        let (left, right) = (&self.left, &self.right());
         let sink = EntrySink {
             ctx,
-            triangle: triangle.then_some(uplo),
+            triangle: size.is_half().then_some(uplo),
             rounding: Rounding::new(ctx, left, right, &bits, self.epilogue, check.as_ref()),
         };
         for lane in &mut lanes {

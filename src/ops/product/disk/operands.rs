@@ -52,7 +52,7 @@ impl FileProduct {
 
     pub fn size(&self) -> ProductSize {
         let (rows, cols) = (self.left.cols(), self.right().cols());
-        ProductSize { contracted: self.left.rows(), rows, cols, triangle: self.right.is_none() }
+        ProductSize { contracted: self.left.rows(), rows, cols, triangle: self.right.is_none(), half: None }
     }
 
     pub fn check(&self, ctx: &Context) -> Result<()> {

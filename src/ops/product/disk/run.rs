@@ -177,6 +177,7 @@ impl DiskProduct<'_> {
             right: problem.right.as_ref().map(|_| OperandRows { blocks: &[], shifts: &scanned.right_shifts }),
             source: Some(&streamed),
             uplo: Uplo::Lower,
+            half: None,
             bits,
             epilogue: Epilogue::new(None, None, None),
             owners: None,

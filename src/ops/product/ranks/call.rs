@@ -34,6 +34,8 @@ pub(crate) struct RankProblem<'a> {
     pub left: &'a [MatrixView<'a>],
     /// The same rows of the other operand; `None` for SYRK.
     pub right: Option<&'a [MatrixView<'a>]>,
+    /// The triangle that is wanted of the symmetric product of two operands.
+    pub half: Option<Uplo>,
     pub precision_bits: u32,
     pub options: &'a DistOptions<'a>,
 }
@@ -164,6 +166,7 @@ fn run_on_cpus(
         source: None,
         // A general product has no triangle to transpose.
         uplo: if right.is_some() { Uplo::Lower } else { problem.options.uplo },
+        half: problem.half,
         bits,
         epilogue,
         owners: Some(&map),
@@ -295,7 +298,11 @@ fn run_in_windows(
 
 impl RankProblem<'_> {
     fn operation(&self) -> &'static str {
-        if self.right.is_none() { "syrk" } else { "gemm" }
+        match (self.right, self.half) {
+            (None, _) => "syrk",
+            (Some(_), None) => "gemm",
+            (Some(_), Some(_)) => "weighted_gram",
+        }
     }
 
     /// The checks that this rank can make on its arguments without the others.
@@ -357,7 +364,7 @@ impl RankProblem<'_> {
         let (contracted, triangle) = (rows.iter().sum(), self.right.is_none());
         let cols = if triangle { left } else { right? };
         Ok(SharedRankData {
-            size: ProductSize { contracted, rows: left, cols, triangle },
+            size: ProductSize { contracted, rows: left, cols, triangle, half: self.half },
             rows,
             threads: column(Fact::Threads).map(|word| word as usize).collect(),
             alike: same(column(Fact::Choice), "kernels of large products").is_ok(),
@@ -450,7 +457,7 @@ impl RankProblem<'_> {
         let ProductSize { rows, cols, .. } = shared.size;
         let grid = self.options.grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
         let tile_size = self.options.tile_size.unwrap_or_else(|| default_tile_size(rows.max(cols), grid));
-        let triangle = if self.right.is_none() { Some(self.options.uplo) } else { None };
+        let triangle = if self.right.is_none() { Some(self.options.uplo) } else { self.half };
         TileMap { rows, cols, tile_size, grid, triangle }
     }
 }

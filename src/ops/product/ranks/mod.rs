@@ -4,15 +4,16 @@ mod call;
 mod devices;
 pub(crate) mod plan;
 
-use crate::comm::{Reduction, Said, Say, Transport, agree, check_alike, say_fields};
+use crate::comm::{Reduction, Said, Say, Transport, agree, agreed, check_alike, say_fields};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::product::clock::RankSpan;
 use crate::ops::product::plan::Plan;
-use crate::ops::product::problem::{Accuracy, Hooks};
+use crate::ops::product::problem::{Accuracy, Hooks, in_order};
 use crate::ops::product::report::Report;
+use crate::ops::product::weights::{WeightedOperand, weights_of};
 use crate::options::setters;
 use crate::site::Team;
 use crate::tile::RankGrid;
@@ -151,7 +152,64 @@ pub fn syrk(
     options: &DistOptions<'_>,
 ) -> Result<DistOutcome> {
     check_addend(team.world(), options.accumulate)?;
-    let problem = RankProblem { left: blocks, right: None, precision_bits, options };
+    let problem = RankProblem { left: blocks, right: None, half: None, precision_bits, options };
+    let outcome = call::run(ctx, team, &problem)?;
+    Ok(DistOutcome { result: outcome.result.into_symmetric()?, ..outcome })
+}
+
+/// `Q := alpha * P^T diag(d) P + beta * C` for a matrix `P` whose rows, with their weights, lie on the ranks of `team`.
+/// Collective.
+///
+/// Shapes: `blocks` are this rank's rows of P, and `weights` the weights of the rows of each block, as a column or a
+/// row. The weighted rows of a rank, as in [`crate::weighted_gram_with`], are not counted by the memory limit. Accuracy
+/// and bits: as [`crate::weighted_gram_with`] on all the rows. Otherwise as [`syrk`].
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistOptions, Team, TeamOptions};
+/// use sunzi::{Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let mut team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let rows = Matrix::from_f64s(1, 2, 128, &[[1.0, 2.0], [3.0, 4.0]][rank.rank()])?; // this rank's rows of P
+///     let d = Matrix::from_f64s(1, 1, 128, &[[10.0, -1.0][rank.rank()]])?;
+///     let (p, d) = ([rows.view()], [d.view()]);
+///     let q = distributed::weighted_gram(&ctx, &mut team, &p, &d, 128, &DistOptions::new())?;
+///     q.result.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 8.0, 8.0, 24.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`syrk`]; [`crate::Error::ShapeMismatch`] if the number of weights of a block differs from that of its rows.
+pub fn weighted_gram(
+    ctx: &Context,
+    team: &mut Team,
+    blocks: &[MatrixView<'_>],
+    weights: &[MatrixView<'_>],
+    precision_bits: u32,
+    options: &DistOptions<'_>,
+) -> Result<DistOutcome> {
+    check_addend(team.world(), options.accumulate)?;
+    let weigh = || {
+        if blocks.len() != weights.len() {
+            let message = format!("there are {} blocks of P, but weights of {}", blocks.len(), weights.len());
+            return Err(Error::InvalidArgument(message));
+        }
+        let each = blocks
+            .iter()
+            .zip(weights)
+            .map(|(&block, &d)| WeightedOperand::new(ctx, block, weights_of(d, block.rows())?, options.exact_integers));
+        each.collect::<Result<Vec<_>>>()
+    };
+    let operands = agreed(team.world(), weigh())?;
+    let views = operands.iter().map(WeightedOperand::views);
+    let (x, y): (Vec<_>, Vec<_>) = views.map(|[x, y]| (x, y)).unzip();
+    let [left, right] = in_order([&x[..], &y], options.uplo);
+    let (right, half) = (Some(right), Some(options.uplo));
+    let problem = RankProblem { left, right, half, precision_bits, options };
     let outcome = call::run(ctx, team, &problem)?;
     Ok(DistOutcome { result: outcome.result.into_symmetric()?, ..outcome })
 }
@@ -202,7 +260,7 @@ pub fn gemm_rows(
     options: &DistOptions<'_>,
 ) -> Result<DistOutcome> {
     let (left, right) = (blocks.0, Some(blocks.1));
-    let problem = RankProblem { left, right, precision_bits, options };
+    let problem = RankProblem { left, right, half: None, precision_bits, options };
     call::run(ctx, team, &problem)
 }
 

@@ -11,7 +11,9 @@ use crate::ops::product::entrywise::{choice_bytes, possible_range_bits};
 use crate::ops::product::exchange::{MESSAGE_WORDS, Packing};
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::path::choose_kernel;
-use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, ProductPlanOptions, TeamPlan, describe, larger_refusal};
+use crate::ops::product::plan::{
+    NodePlan, Plan, PlannedRun, ProductPlanOptions, TeamPlan, describe, in_bands, larger_refusal,
+};
 use crate::ops::product::problem::{Accuracy, Bits, ProductSize};
 use crate::ops::product::ranks::devices::{self, DeviceShape};
 use crate::ops::product::run::{Cutting, ProductSchedule, RunPlan};
@@ -61,6 +63,10 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     ctx.settle(kernel, spec.modulus_bits, request.size.entries() * contracted as f64 / ranks as f64);
     let planner = NodePlanner { ctx, request, engine: &*engine, contracted };
     let cut = planner.choose(&shapes)?;
+    let cut = match request.cut {
+        Some(_) => cut,
+        None => planner.with_input(&shapes, |input| in_bands(&request.size, input, cut)),
+    };
     let chunks = contracted.div_ceil(cut.chunk_rows);
     let (mut plan, slot_panels, parts) = planner.with_input(&shapes, |input| {
         let plan = describe(kernel, request.size.operation(), &request.size, &request.bits, input, &cut);
@@ -89,7 +95,8 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     plan.team = Some(team);
     let words = words.expect("every node has a shape");
     let cutting = Cutting { cut, chunks, slot_panels };
-    let schedule = ProductSchedule::new(&cutting, request.size.panels(), plan.primes).in_parts(parts);
+    let schedule = ProductSchedule::new(&cutting, request.size.panels(), plan.primes);
+    let schedule = schedule.of_half(request.size.half).in_parts(parts);
     Ok(PlannedRun { run: RunPlan { engine, cutting, schedule, words }, plan })
 }
 
@@ -230,7 +237,7 @@ fn run_bytes(request: &ClusterRequest<'_>, primes: u64) -> u64 {
     }
     let (blocks, tile_blocks) = (request.size.cols.div_ceil(BLOCK), map.tile_size / BLOCK);
     let runs = blocks * request.size.rows.div_ceil(BLOCK).div_ceil(tile_blocks);
-    let runs = if request.size.triangle { runs / 2 + blocks } else { runs };
+    let runs = if request.size.is_half() { runs / 2 + blocks } else { runs };
     let owned = runs.min(tiles * tile_blocks);
     tile_bytes + 160 * runs as u64 + 40 * owned as u64 * primes
 }
@@ -251,7 +258,8 @@ fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[EqualNodes<'_>], engine: &
         return 0;
     }
     let owned = shapes.iter().map(|shape| shape.owned_blocks).min().unwrap_or(0);
-    Packing::new(engine).plane_bits((request.size.panels().len() - owned) * engine.block_words()).div_ceil(8)
+    let blocks = BlockGrid { triangle: request.size.is_half(), ..request.size.panels() }.len();
+    Packing::new(engine).plane_bits((blocks - owned) * engine.block_words()).div_ceil(8)
 }
 
 fn describe_node(shape: &EqualNodes<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &JobList) -> NodePlan {
@@ -368,7 +376,7 @@ pub fn plan_syrk_cluster_with(
         local_of: (0..ranks).map(|rank| rank % ranks_per_node).collect(),
     };
     let cluster = Cluster { layout: &layout, own_rank: 0, threads };
-    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
+    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true, half: None };
     cluster.plan(ctx, size, precision_bits, options)
 }
 
@@ -399,7 +407,7 @@ pub fn plan_syrk(
     precision_bits: u32,
     options: &ProductPlanOptions,
 ) -> Result<Plan> {
-    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
+    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true, half: None };
     Cluster::of(ctx, team).plan(ctx, size, precision_bits, options)
 }
 
@@ -430,7 +438,7 @@ pub fn plan_gemm(
     precision_bits: u32,
     options: &ProductPlanOptions,
 ) -> Result<Plan> {
-    let size = ProductSize { contracted, rows, cols, triangle: false };
+    let size = ProductSize { contracted, rows, cols, triangle: false, half: None };
     Cluster::of(ctx, team).plan(ctx, size, precision_bits, options)
 }
 

@@ -305,8 +305,8 @@ impl Cut {
     /// Whether the products run in one piece, each with its width in `widths`.
     fn plan_products(&self, widths: &[Width], check: &FactorCheck<'_>, integer_bits: i64) -> Result<bool> {
         let Cut { tile_rows, depth } = *self;
-        let size =
-            ProductSize { contracted: depth, rows: tile_rows, cols: tile_rows, triangle: tile_rows == check.order() };
+        let triangle = tile_rows == check.order();
+        let size = ProductSize { contracted: depth, rows: tile_rows, cols: tile_rows, triangle, half: None };
         let (mut admitted, mut is_whole) = (Ok(()), true);
         for Width { ctx, norm_bits } in widths {
             let plan = plan_integers(&self.inner(ctx, check, integer_bits), size, *norm_bits);

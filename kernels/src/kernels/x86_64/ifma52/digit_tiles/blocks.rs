@@ -7,7 +7,8 @@
 use super::super::digits::{GROUP_DIGITS, ROWS, cut_integers};
 use super::super::factor::divide::{OwnPivot, PivotDivisor, space_words};
 use super::super::factor::weights::{First, WeightLanes};
-use super::column::Reduced;
+use super::column::{Raise, Reduced};
+use super::entries::CellMagnitudes;
 use super::sums::{self, CellTerms};
 use super::{DigitTiles, EntryDigits, column, entries, load, load_operand};
 use crate::kernels::plane_tiles::rules::{BlockRules, BlockSums, PivotedTriangle};
@@ -42,15 +43,20 @@ impl LaneRules {
 fn take_off(digits: EntryDigits, block: &mut [u64], sums: &IntegerBlock, cols: usize, scratch: &mut [u64]) {
     let (mask, zero) = (_mm512_set1_epi64((1 << 52) - 1), _mm512_setzero_si512());
     let cut = &mut scratch[..cut_words(digits)];
+    let (empty, bits) = digits.below_rest();
+    let raise = Raise::new(bits);
     let columns = sums.magnitudes.chunks_exact(BLOCK * sums.limbs).zip(sums.negative.as_chunks::<BLOCK>().0);
     for (cell, (magnitudes, negative)) in block.chunks_exact_mut(digits.cell_words()).zip(columns).take(cols) {
         let signs = negative.iter().enumerate().fold(0, |signs, (lane, &negative)| signs | u8::from(negative) << lane);
         cut_integers::<{ ROWS * BLOCK }>(magnitudes, cut);
-        for (digit, cut) in cell.chunks_exact_mut(BLOCK).zip(cut.chunks(ROWS * BLOCK)) {
+        let mut below = zero;
+        for (digit, cut) in cell.chunks_exact_mut(BLOCK).skip(empty).zip(cut.chunks(ROWS * BLOCK)) {
             assert!(cut.len() >= BLOCK);
             // SAFETY: both have 8 words.
             unsafe {
-                let sum = _mm512_and_si512(_mm512_loadu_si512(cut.as_ptr().cast()), mask);
+                let own = _mm512_and_si512(_mm512_loadu_si512(cut.as_ptr().cast()), mask);
+                let sum = raise.above(own, below);
+                below = own;
                 let sum = _mm512_mask_sub_epi64(sum, signs, zero, sum);
                 let value = _mm512_sub_epi64(_mm512_loadu_si512(digit.as_ptr().cast()), sum);
                 _mm512_storeu_si512(digit.as_mut_ptr().cast(), value);
@@ -69,23 +75,31 @@ fn take_digits_off(
     residues: &BlockResidues<'_>,
     scratch: &mut [u64],
 ) {
-    let (all, given) = (2 * digits.count, conversions.sum_digits());
+    let (given, (empty, bits), zero) = (conversions.sum_digits(), digits.below_rest(), _mm512_setzero_si512());
+    // Digits of sums that a cell has room for.
+    let (all, raise) = (2 * digits.count - empty, Raise::new(bits));
     for half in 0..cols.div_ceil(DIGIT_COLUMNS) {
         let (sums, signs) = conversions.digits_of_sums(residues, half, scratch);
         assert!(sums.len() >= given * DIGIT_COLUMNS * BLOCK);
         let cells = block.chunks_exact_mut(digits.cell_words()).take(cols).skip(half * DIGIT_COLUMNS);
         for ((column, sign), cell) in signs.into_iter().enumerate().zip(cells) {
-            for at in 0..all.min(given) {
+            let (cell, mut below) = (&mut cell[empty * BLOCK..], zero);
+            for at in 0..all.min(given + 1) {
                 // SAFETY: a digit of the cell, and one of the sums (asserted).
                 unsafe {
                     let slot = cell.as_mut_ptr().add(at * BLOCK).cast();
-                    let sum = _mm512_loadu_si512(sums.as_ptr().add((at * DIGIT_COLUMNS + column) * BLOCK).cast());
+                    let own = match at < given {
+                        true => _mm512_loadu_si512(sums.as_ptr().add((at * DIGIT_COLUMNS + column) * BLOCK).cast()),
+                        false => zero,
+                    };
+                    let sum = raise.above(own, below);
+                    below = own;
                     _mm512_storeu_si512(slot, _mm512_sub_epi64(_mm512_loadu_si512(slot), sum));
                 }
             }
             // A sum below 0 is its digits less one unit of the next.
             for (lane, digit) in cell[given.min(all) * BLOCK..].iter_mut().enumerate().take(BLOCK) {
-                *digit = digit.wrapping_add(u64::from(sign >> lane & 1));
+                *digit = digit.wrapping_add(u64::from(sign >> lane & 1) << bits);
             }
         }
     }
@@ -94,22 +108,18 @@ fn take_digits_off(
 /// The magnitudes of finished cells, as [`DigitConversions::residues_of_digits`] takes them, and their signs.
 #[target_feature(enable = "avx512f")]
 fn write_magnitudes(digits: EntryDigits, block: &[u64], given: usize, out: &mut [u64]) -> [u8; BLOCK] {
-    let (mask, half_words) = (_mm512_set1_epi64((1 << 52) - 1), (given + 1) * DIGIT_COLUMNS * BLOCK);
+    let half_words = (given + 1) * DIGIT_COLUMNS * BLOCK;
     assert!(given <= digits.count && out.len() >= BLOCK / DIGIT_COLUMNS * half_words);
     let mut signs = [0; BLOCK];
     for ((col, cell), signs) in block.chunks_exact(digits.cell_words()).enumerate().zip(&mut signs) {
         let out = &mut out[col / DIGIT_COLUMNS * half_words..][..half_words];
-        // SAFETY: the vector of signs follows the digits of a cell; all that is written lies in `out`.
-        unsafe {
-            let below = _mm512_loadu_si512(cell.as_ptr().add(digits.count * BLOCK).cast());
-            *signs = _mm512_test_epi64_mask(below, below);
-            let mut carry = _mm512_maskz_set1_epi64(*signs, 1);
-            for at in 0..given {
-                let digit = _mm512_loadu_si512(cell.as_ptr().add(at * BLOCK).cast());
-                let sum = _mm512_add_epi64(_mm512_mask_andnot_epi64(digit, *signs, digit, mask), carry);
-                carry = _mm512_srli_epi64::<52>(sum);
+        let mut magnitudes = CellMagnitudes::new(digits, cell);
+        *signs = magnitudes.signs;
+        for at in 0..given {
+            // SAFETY: all that is written lies in `out`.
+            unsafe {
                 let to = out.as_mut_ptr().add(((at + 1) * DIGIT_COLUMNS + col % DIGIT_COLUMNS) * BLOCK);
-                _mm512_storeu_si512(to.cast(), _mm512_and_si512(sum, mask));
+                _mm512_storeu_si512(to.cast(), magnitudes.take());
             }
         }
     }
@@ -147,7 +157,8 @@ fn factor(
             let terms = CellTerms { x: block, y: block.add(lane), count: lane, from: 0 };
             sums::subtract(digits, terms, sums::Part::All, cell);
             let signs = column::value(digits, cell, lane, scratch, value);
-            let root = if signs >> lane & 1 == 1 { None } else { PivotDivisor::root(value, tiles.working_bits, space) };
+            let root =
+                if signs >> lane & 1 == 1 { None } else { PivotDivisor::root(value, tiles.quotient_bits(), space) };
             let Some(pivot) = root else {
                 let value = -Integer::from_digits(value, Order::Lsf);
                 return Err(FailedPivot { column: lane, value: Some(value) });
@@ -180,9 +191,11 @@ fn solve(
         // are finished and only read.
         unsafe {
             let cell = block.add(col * digits.cell_words());
-            let terms = CellTerms { x: block, y: above.add(col), count: col, from: 0 };
-            sums::subtract(digits, terms, sums::Part::All, cell);
-            column::finish(tiles, Reduced { cell, terms }, &pivot.get(), lanes.of_panel(0), scratch);
+            let (pivot, part) = (pivot.get(), sums::Part::All);
+            let terms = CellTerms { x: block, y: above.add(col), count: col, from: pivot.first };
+            let terms = terms.cut_for(digits, part);
+            sums::subtract(digits, terms, part, cell);
+            column::finish(tiles, Reduced { cell, terms }, &pivot, lanes.of_panel(0), scratch);
         }
     }
     lanes.give_back(weights);
@@ -230,7 +243,7 @@ impl BlockRules for LaneRules {
     }
 
     fn pivot(&self, value: &Integer) -> OwnPivot {
-        OwnPivot::new(value, self.0.working_bits)
+        OwnPivot::new(value, self.0.quotient_bits())
     }
 
     fn load(&self, source: &TileSource<'_>, panel: usize, finished: bool, blocks: &mut [u64], scratch: &mut [u64]) {

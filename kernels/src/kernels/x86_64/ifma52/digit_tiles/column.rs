@@ -24,8 +24,8 @@ pub fn value_limbs(digits: EntryDigits) -> usize {
     (104 * digits.count).div_ceil(64) + 1
 }
 
-/// The rests of the entries of a cell, as magnitudes in `scratch`, and its signs; the limbs of the one in `lane` into
-/// `out`.
+/// The rests of the entries of a cell, as magnitudes in `scratch`, and its signs; the limbs of the one in `lane`,
+/// without the zeros below it, into `out`.
 ///
 /// # Safety
 /// `cell` has `2 d` vectors, `scratch` [`scratch_words`]; `out` has [`value_limbs`].
@@ -34,7 +34,7 @@ pub unsafe fn value(digits: EntryDigits, cell: *const u64, lane: usize, scratch:
     // SAFETY: the caller's promise.
     unsafe {
         let signs = magnitudes(digits, cell, scratch);
-        write_limbs(scratch, lane, 2 * digits.count, out);
+        write_limbs(digits, scratch, lane, out);
         signs
     }
 }
@@ -124,7 +124,8 @@ pub unsafe fn finish_magnitudes(
 /// Default half-width of the window in which quotients are divided exactly.
 pub const WINDOW: u64 = divide::WINDOW;
 
-/// Writes magnitudes, digit `i` at `i step`, with their signs and the carries of rounding, as a finished cell.
+/// Writes magnitudes, digit `i` at `i step`, with their signs and the carries of rounding, as a finished cell with the
+/// zeros below all entries.
 ///
 /// # Safety
 /// `from` has as many digits, of 52 bits and anything above them; `cell` has `2 d` vectors.
@@ -135,13 +136,16 @@ pub unsafe fn store(digits: EntryDigits, from: *const u64, step: usize, cut: Cut
     let mask = _mm512_set1_epi64(MASK);
     let zero = _mm512_setzero_si512();
     let (mut more, mut carry) = (_mm512_maskz_set1_epi64(carries, 1), zero);
+    let (raise, mut below) = (Raise::new(digits.below), zero);
     for at in 0..digits.count {
         // SAFETY: the caller's promise.
         unsafe {
             let digit = _mm512_and_si512(_mm512_loadu_si512(from.add(at * step).cast()), mask);
             let digit = _mm512_add_epi64(digit, more);
             more = zero;
-            let value = _mm512_add_epi64(_mm512_mask_sub_epi64(digit, signs, zero, digit), carry);
+            let raised = raise.above(digit, below);
+            below = digit;
+            let value = _mm512_add_epi64(_mm512_mask_sub_epi64(raised, signs, zero, raised), carry);
             carry = _mm512_srai_epi64::<52>(value);
             _mm512_storeu_si512(cell.add(at * BLOCK).cast(), _mm512_and_si512(value, mask));
         }
@@ -149,6 +153,39 @@ pub unsafe fn store(digits: EntryDigits, from: *const u64, step: usize, cut: Cut
     // The borrow from above the digits, 1 for a number below 0.
     // SAFETY: the vector behind the digits.
     unsafe { _mm512_storeu_si512(cell.add(digits.count * BLOCK).cast(), _mm512_srli_epi64::<63>(carry)) };
+}
+
+/// Numbers times a power of two below that of a digit.
+#[derive(Clone, Copy)]
+pub struct Raise {
+    up: __m512i,
+    down: __m512i,
+}
+
+impl Raise {
+    /// By 2 to the power `bits`, fewer than a digit has.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub fn new(bits: u32) -> Raise {
+        Raise { up: _mm512_set1_epi64(bits.into()), down: _mm512_set1_epi64(52 - i64::from(bits)) }
+    }
+
+    /// A digit of the product, from the same digit of the number and the one `below` it. Either may have one unit of
+    /// the next digit, and so may the result.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub fn above(self, digit: __m512i, below: __m512i) -> __m512i {
+        let own = _mm512_and_si512(_mm512_sllv_epi64(digit, self.up), _mm512_set1_epi64(MASK));
+        _mm512_add_epi64(own, _mm512_srlv_epi64(below, self.down))
+    }
+
+    /// A digit of the number, from the same digit of the product and the one above it.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub fn undone(self, digit: __m512i, above: __m512i) -> __m512i {
+        let own = _mm512_srlv_epi64(digit, self.up);
+        _mm512_or_si512(own, _mm512_and_si512(_mm512_sllv_epi64(above, self.down), _mm512_set1_epi64(MASK)))
+    }
 }
 
 /// The magnitudes of the rests of a cell into `2 d` vectors of `out`, which may be the same; the signs.
@@ -191,7 +228,7 @@ unsafe fn divide_exactly(
     pivot: &PivotDivisor<'_>,
 ) -> bool {
     // SAFETY: the caller's promise.
-    let quotient = round_quotient(&unsafe { integer(magnitudes, lane, 2 * digits.count) }, &pivot.integer());
+    let quotient = round_quotient(&unsafe { integer(digits, magnitudes, lane) }, &pivot.integer());
     for at in 0..digits.count {
         // SAFETY: one of the digits.
         unsafe { *quotients.add(at * BLOCK + lane) = digit_of(quotient.as_limbs(), at) };
@@ -199,22 +236,30 @@ unsafe fn divide_exactly(
     quotient.significant_bits() as usize <= 52 * digits.count
 }
 
-/// The number in one lane of `count` vectors of digits below `2^52`.
+/// The rest of an entry in one lane, without the zeros below it.
 ///
 /// # Safety
-/// There are as many vectors.
-unsafe fn integer(digits: *const u64, lane: usize, count: usize) -> Integer {
-    let mut limbs = vec![0; (52 * count).div_ceil(64) + 1];
+/// `magnitudes` has `2 d` vectors.
+unsafe fn integer(digits: EntryDigits, magnitudes: *const u64, lane: usize) -> Integer {
+    let mut limbs = vec![0; value_limbs(digits)];
     // SAFETY: the caller's promise.
-    unsafe { write_limbs(digits, lane, count, &mut limbs) };
+    unsafe { write_limbs(digits, magnitudes, lane, &mut limbs) };
     Integer::from_digits(&limbs, Order::Lsf)
 }
 
-/// Writes the limbs of the number in one lane of `count` vectors of digits below `2^52`.
+/// Writes the limbs of the rest of an entry in one lane, without the zeros below it.
 ///
 /// # Safety
-/// There are as many vectors.
-unsafe fn write_limbs(digits: *const u64, lane: usize, count: usize, limbs: &mut [u64]) {
+/// `magnitudes` has `2 d` vectors.
+unsafe fn write_limbs(digits: EntryDigits, magnitudes: *const u64, lane: usize, limbs: &mut [u64]) {
     // SAFETY: the caller's promise.
-    limbs::from_lane(unsafe { std::slice::from_raw_parts(digits, count * BLOCK) }, lane, limbs);
+    let magnitudes = unsafe { std::slice::from_raw_parts(magnitudes, 2 * digits.count * BLOCK) };
+    let (empty, bits) = digits.below_rest();
+    limbs::from_lane(&magnitudes[empty * BLOCK..], lane, limbs);
+    if bits > 0 {
+        for at in 0..limbs.len() {
+            let above = limbs.get(at + 1).copied().unwrap_or(0);
+            limbs[at] = limbs[at] >> bits | above << (64 - bits);
+        }
+    }
 }

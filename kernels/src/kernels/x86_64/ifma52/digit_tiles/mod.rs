@@ -12,12 +12,12 @@ mod column;
 mod entries;
 mod sums;
 
-use column::Reduced;
 pub(super) use column::magnitudes;
+use column::{Raise, Reduced};
 pub(super) use sums::normalize;
 
 use super::digits::{Cutter, GROUP_DIGITS, ROWS, cut_integers, padded};
-use super::factor::divide::{OwnPivot, PivotDivisor, space_words};
+use super::factor::divide::{OwnPivot, PivotDivisor, QuotientBits, space_words};
 use super::factor::weights::{First, WeightLanes, WeightRule};
 use crate::kernels::PanelSource;
 use crate::kernels::radix::CutLanes;
@@ -60,6 +60,9 @@ pub(super) struct EntryDigits {
     pub group: usize,
     /// Number of products whose sums are formed without a carry.
     pub terms: usize,
+    /// Bits of zeros below all entries, fewer than a digit has: then the top digits are full, and more of the products
+    /// lie below those that a quotient depends on.
+    pub below: u32,
 }
 
 impl EntryDigits {
@@ -73,7 +76,19 @@ impl EntryDigits {
         let groups = groups.unwrap_or(least);
         let group = least.div_ceil(groups);
         let count = group * groups;
-        EntryDigits { count, group, terms: digit_sum_terms(count) }
+        EntryDigits { count, group, terms: digit_sum_terms(count), below: 0 }
+    }
+
+    /// The same with as many bits below the entries as there is room for, if products can be left out.
+    fn filled(working_bits: u32) -> EntryDigits {
+        let digits = EntryDigits::new(working_bits);
+        let spare = 52 * digits.count as u32 - working_bits - 2;
+        EntryDigits { below: if sums::can_leave_out(digits.group) { spare.min(51) } else { 0 }, ..digits }
+    }
+
+    /// Whole digits of zeros below the rest of an entry, and bits beyond them.
+    fn below_rest(self) -> (usize, u32) {
+        ((2 * self.below / 52) as usize, 2 * self.below % 52)
     }
 
     fn cell_words(self) -> usize {
@@ -121,7 +136,7 @@ impl DiagonalData for DigitDiagonal {
 impl DigitTiles {
     /// For `working_bits`. The caller has checked that the CPU has the instructions.
     pub(super) fn new(working_bits: u32) -> DigitTiles {
-        let digits = EntryDigits::new(working_bits);
+        let digits = EntryDigits::filled(working_bits);
         let rule = WeightRule::new(working_bits, digits.count);
         DigitTiles { digits, working_bits, rule, window: column::WINDOW }
     }
@@ -148,6 +163,10 @@ impl DigitTiles {
             7..15 => 9,
             _ => 6,
         }
+    }
+
+    fn quotient_bits(&self) -> QuotientBits {
+        QuotientBits { working: self.working_bits, raised: 2 * self.digits.below }
     }
 
     fn layout(&self, shape: TileShape) -> DigitTileLayout {
@@ -201,16 +220,20 @@ impl DigitTiles {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn load(tiles: &DigitTiles, source: &TileSource<'_>, panels: Range<usize>, words: &mut [u64], scratch: &mut [u64]) {
     let (cell_words, mask) = (tiles.digits.cell_words(), _mm512_set1_epi64((1 << 52) - 1));
+    let (empty, bits) = tiles.digits.below_rest();
+    let (raise, zero) = (Raise::new(bits), _mm512_setzero_si512());
     tiles.cut(source, panels, scratch, |cell, digits, CutLanes { signs, carries }| {
-        let cell = &mut words[cell..cell + cell_words];
-        let mut more = _mm512_maskz_set1_epi64(carries, 1);
+        let (zeros, cell) = words[cell..cell + cell_words].split_at_mut(empty * BLOCK);
+        zeros.fill(0);
+        let (mut more, mut below) = (_mm512_maskz_set1_epi64(carries, 1), zero);
         for (cell, digit) in cell.chunks_exact_mut(BLOCK).zip(digits.chunks(ROWS * BLOCK)) {
             assert!(digit.len() >= BLOCK);
             // SAFETY: both have 8 words.
             unsafe {
-                let value = _mm512_add_epi64(_mm512_and_si512(_mm512_loadu_si512(digit.as_ptr().cast()), mask), more);
-                more = _mm512_setzero_si512();
-                let value = _mm512_mask_sub_epi64(value, signs, more, value);
+                let digit = _mm512_add_epi64(_mm512_and_si512(_mm512_loadu_si512(digit.as_ptr().cast()), mask), more);
+                let value = raise.above(digit, below);
+                (more, below) = (zero, digit);
+                let value = _mm512_mask_sub_epi64(value, signs, zero, value);
                 _mm512_storeu_si512(cell.as_mut_ptr().cast(), value);
             }
         }
@@ -319,7 +342,8 @@ fn factor(
             };
             let diagonal = take_off(block, 0);
             let signs = column::value(digits, diagonal.cell, lane, scratch, value);
-            let root = if signs >> lane & 1 == 1 { None } else { PivotDivisor::root(value, tiles.working_bits, space) };
+            let root =
+                if signs >> lane & 1 == 1 { None } else { PivotDivisor::root(value, tiles.quotient_bits(), space) };
             let Some(pivot) = root else {
                 let value = -Integer::from_digits(value, Order::Lsf);
                 return Err(FailedPivot { column: col, value: Some(value) });
@@ -430,12 +454,12 @@ impl TileEngine for DigitTiles {
     }
 
     fn triangle(&self, _shape: TileShape, _words: &[u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
-        Box::new(DigitDiagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.working_bits)).collect()))
+        Box::new(DigitDiagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.quotient_bits())).collect()))
     }
 
     fn factored(&self, shape: TileShape, words: &[u64]) -> Box<dyn DiagonalData> {
         let pivots = pivots_of(self, shape, words);
-        Box::new(DigitDiagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.working_bits)).collect()))
+        Box::new(DigitDiagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.quotient_bits())).collect()))
     }
 
     fn update(

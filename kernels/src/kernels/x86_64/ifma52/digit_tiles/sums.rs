@@ -12,8 +12,8 @@ use std::ops::Range;
 /// Digits of a group, at most: sums of twice as many and a few vectors fit the registers.
 pub const GROUP: usize = 7;
 
-/// Digits of a group, at most, whose lower and upper halves of products are summed apart.
-const MOST_APART: usize = 5;
+/// Columns of sums, at most, of which lower and upper halves of products are summed apart.
+const MOST_APART: usize = 10;
 
 const MASK: i64 = (1 << 52) - 1;
 
@@ -38,19 +38,28 @@ impl CellTerms {
     }
 }
 
-/// Digits of groups whose products are left out by columns.
-const CUT_GROUP: usize = 5;
+/// The first columns other than 0 of products of two groups of 5 and of 6 digits that there are loops for.
+const FIRST_OF_FIVE: [usize; 4] = [3, 4, 8, 10];
+const FIRST_OF_SIX: [usize; 4] = [4, 5, 10, 12];
+
+/// The same for a group of any number of digits; none where all products are formed.
+const fn first_columns(group: usize) -> [usize; 4] {
+    match group {
+        5 => FIRST_OF_FIVE,
+        6 => FIRST_OF_SIX,
+        _ => [0; 4],
+    }
+}
+
+/// Whether products of groups of this size can be left out.
+pub const fn can_leave_out(group: usize) -> bool {
+    first_columns(group)[0] > 0
+}
 
 /// The first column of the products of two groups that is formed where digits from `local` on, counted from the lowest
 /// one of these products, are wanted: one of those that there are loops for.
 fn first_column(group: usize, local: usize) -> usize {
-    match local {
-        _ if group != CUT_GROUP => 0,
-        0..3 => 0,
-        3..8 => 3,
-        8..10 => 8,
-        _ => 2 * CUT_GROUP,
-    }
+    first_columns(group).into_iter().rev().find(|first| *first <= local).unwrap_or(0)
 }
 
 /// Makes the digits of a cell those of a number modulo `2^(104 d)`, each below `2^52`.
@@ -115,24 +124,28 @@ pub unsafe fn subtract(digits: EntryDigits, terms: CellTerms, part: Part, cell: 
             macro_rules! of_group {
                 ($($size:literal)*) => {
                     match digits.group {
-                        CUT_GROUP => all_groups::<CUT_GROUP, 3, 8, { 2 * CUT_GROUP }>(digits, some, part, cell),
-                        $($size => all_groups::<$size, 0, 0, 0>(digits, some, part, cell),)*
+                        $($size => {
+                            const FIRST: [usize; 4] = first_columns($size);
+                            all_groups::<$size, { FIRST[0] }, { FIRST[1] }, { FIRST[2] }, { FIRST[3] }>(
+                                digits, some, part, cell,
+                            );
+                        })*
                         other => unreachable!("groups of {other} digits"),
                     }
                 };
             }
-            of_group!(1 2 3 4 6 7);
+            of_group!(1 2 3 4 5 6 7);
         }
     }
 }
 
-/// The products of all pairs of groups of `W` digits; `A`, `B` and `C` are the values of [`first_column`] other than 0.
+/// The products of all pairs of groups of `W` digits; `A` to `D` are the values of [`first_column`] other than 0.
 ///
 /// # Safety
 /// As [`subtract`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
-unsafe fn all_groups<const W: usize, const A: usize, const B: usize, const C: usize>(
+unsafe fn all_groups<const W: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
     digits: EntryDigits,
     terms: CellTerms,
     part: Part,
@@ -149,9 +162,10 @@ unsafe fn all_groups<const W: usize, const A: usize, const B: usize, const C: us
             ($x:literal $y:literal) => {
                 match first {
                     0 => group::<W, $x, $y, 0>(digits, terms, at.0, at.1, cell),
-                    3 => group::<W, $x, $y, A>(digits, terms, at.0, at.1, cell),
-                    8 => group::<W, $x, $y, B>(digits, terms, at.0, at.1, cell),
-                    _ => group::<W, $x, $y, C>(digits, terms, at.0, at.1, cell),
+                    first if first == A => group::<W, $x, $y, A>(digits, terms, at.0, at.1, cell),
+                    first if first == B => group::<W, $x, $y, B>(digits, terms, at.0, at.1, cell),
+                    first if first == C => group::<W, $x, $y, C>(digits, terms, at.0, at.1, cell),
+                    _ => group::<W, $x, $y, D>(digits, terms, at.0, at.1, cell),
                 }
             };
         }
@@ -227,10 +241,10 @@ macro_rules! groups {
             let (stride, signs) = (digits.cell_words(), digits.count * BLOCK);
             let zero = $zero();
             // With both `X` and `Y` the two groups are the lowest ones, so that their sums belong to the same digits.
-            // Lower and upper halves have sums of their own, up to the number of digits for which they fit the
+            // Lower and upper halves have sums of their own, up to the number of columns for which they fit the
             // registers: a sum of both would wait for its own additions.
             let (mut low, mut high, mut by_sign) = ([[zero; W]; 2], [[zero; W]; 2], [zero; W]);
-            let upper = usize::from(W <= MOST_APART);
+            let upper = usize::from(2 * W <= MOST_APART + C);
             // SAFETY: all digits that are read lie in the cells of the terms; those written are the cell's:
             // `x_digit + y_digit + 2 W` is `2 d` at most.
             unsafe {

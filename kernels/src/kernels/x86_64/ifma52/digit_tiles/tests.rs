@@ -21,6 +21,16 @@ fn digits_hold_what_they_must_in_groups_that_waste_little() {
         assert!(104 * count > cholesky_modulus_bits(bits) as usize && 52 * count >= bits as usize + 2, "{bits} bits");
         assert!((1..=sums::GROUP).contains(&group) && count.is_multiple_of(group), "{bits} bits");
         assert!(count <= least + least.div_ceil(7), "{bits} bits: {count} digits for {least}");
+        // Raised remainders and entries have the room that those of more bits would need.
+        let filled = EntryDigits::filled(bits);
+        let room = cholesky_modulus_bits(bits + filled.below) as usize;
+        assert!(
+            filled.below < 52 && 104 * count > room && (filled.count, filled.group) == (count, group),
+            "{bits} bits"
+        );
+        // Few enough products are left out of a sum for what is left out to be small.
+        let most_first = (bits as usize + 1 + 2 * filled.below as usize).saturating_sub(64) / 52;
+        assert!(filled.below == 0 || most_first < count, "{bits} bits: digits from {most_first} on of {count}");
     }
 }
 
@@ -50,7 +60,7 @@ fn sums_of_products_equal_those_of_integers() {
         return println!("skipped: no IFMA");
     }
     let mut rng = random();
-    for bits in [3u32, 50, 102, 150, 258, 266, 310, 365, 514, 780, 1026] {
+    for bits in [3u32, 50, 102, 150, 258, 266, 310, 365, 514, 538, 780, 1026] {
         let digits = EntryDigits::new(bits);
         let modulus = Integer::from(1) << (104 * digits.count as u32);
         for count in [0usize, 1, 2, 30, 129, 400] {
@@ -132,9 +142,10 @@ fn the_exact_road_and_the_fast_one_agree() {
         return println!("skipped: no IFMA");
     }
     let mut rng = random();
-    for (bits, n) in
-        [(5u32, 19), (52, 19), (104, 19), (130, 19), (258, 37), (260, 19), (514, 30), (770, 27), (1026, 29)]
-    {
+    // With zeros below the entries: none, some, as many as a digit has less one.
+    let short = [(5u32, 19), (52, 19), (104, 19), (130, 19), (207, 29), (230, 29), (258, 37), (259, 37), (260, 19)];
+    let long = [(282, 37), (284, 19), (290, 30), (310, 37), (514, 30), (538, 30), (770, 27), (1026, 29)];
+    for (bits, n) in short.into_iter().chain(long) {
         let mut a = Matrix::zeros(n, n, bits).unwrap();
         for (row, col) in (0..n).flat_map(|row| (0..=row).map(move |col| (row, col))) {
             let value = Float::with_val(bits, Float::random_bits(&mut rng)) - 0.5f64;
@@ -166,7 +177,7 @@ fn halves_are_rounded_as_all_products_say() {
         return println!("skipped: no IFMA");
     }
     let mut rng = random();
-    for (bits, n) in [(258u32, 37usize), (260, 19), (514, 30), (770, 27), (1026, 29)] {
+    for (bits, n) in [(230u32, 19usize), (258, 37), (260, 19), (282, 37), (310, 19), (514, 30), (770, 27), (1026, 29)] {
         let mut below = |bits: u32| Integer::from(Integer::random_bits(bits, &mut rng));
         let mut factor = vec![vec![Integer::new(); n]; n];
         let mut a = Matrix::zeros(n, n, 2 * bits + 2).unwrap();
@@ -209,7 +220,7 @@ fn blocks_are_finished_as_tiles_are() {
     use super::blocks::LaneRules;
     use crate::kernels::IntegerBlock;
     use crate::kernels::plane_tiles::rules::BlockRules;
-    for bits in [4u32, 49, 50, 127, 258, 514, 770, 1026, 5510] {
+    for bits in [4u32, 49, 50, 127, 207, 258, 290, 514, 546, 770, 1026, 5510] {
         let Some(rules) = LaneRules::new(bits) else { return println!("skipped: no AVX-512 IFMA") };
         let one = Integer::from(1);
         let mut scratch = vec![0xdead; rules.scratch_words()];
@@ -221,14 +232,14 @@ fn blocks_are_finished_as_tiles_are() {
             std::cmp::Ordering::Equal => Integer::from(&one << (2 * bits)) - 3u32,
             _ => (Integer::from(&one << (2 * bits - 3)) - (row + 8 * col) as u32) * if row % 3 == 1 { -1 } else { 1 },
         };
-        let cell_words = rules.block_words() / BLOCK;
+        let (cell_words, raised) = (rules.block_words() / BLOCK, 2 * EntryDigits::filled(bits).below);
         for (row, col) in (0..BLOCK).flat_map(|row| (0..=row).map(move |col| (row, col))) {
             let number = BLOCK * col + row;
             let sum = Integer::from(&one << (2 * bits)) + number as u32;
             sums.negative[number] = number % 2 == 1;
             sums.magnitudes[number * limbs..][..sum.as_limbs().len()].copy_from_slice(sum.as_limbs());
             let whole = wanted(row, col) + if number % 2 == 1 { -sum } else { sum };
-            let size = Integer::from(whole.abs_ref());
+            let size = Integer::from(whole.abs_ref()) << raised;
             for at in 0..cell_words / BLOCK {
                 let digit = super::super::factor::divide::digit(&size, at);
                 let signed = if whole < 0 { digit.wrapping_neg() } else { digit };

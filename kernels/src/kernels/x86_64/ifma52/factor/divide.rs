@@ -17,6 +17,15 @@ use std::arch::x86_64::*;
 const DIGIT: u32 = IFMA52_BITS;
 const MASK: u64 = (1 << DIGIT) - 1;
 
+/// The sizes of quotients by a pivot, and of their numerators.
+#[derive(Clone, Copy)]
+pub struct QuotientBits {
+    /// Numerators are at most 2 to this power times the pivot.
+    pub working: u32,
+    /// Bits of zeros below numerators: they are given times 2 to this power.
+    pub raised: u32,
+}
+
 /// A pivot as divisor.
 #[derive(Clone, Copy)]
 pub struct PivotDivisor<'a> {
@@ -30,29 +39,30 @@ pub struct PivotDivisor<'a> {
     pub used: usize,
     /// Digits of the product below the integer part of the quotient.
     fraction: usize,
-    /// Digits of `floor(2^(52 (fraction + first)) / L)`.
+    /// Digits of `floor(2^(52 (fraction + first) - raised) / L)`.
     reciprocal: &'a [u64],
 }
 
 impl<'a> PivotDivisor<'a> {
-    /// The pivot nearest to the square root of `square`, which has the limbs of the rest of a diagonal entry, for
-    /// numerators of at most `2^working_bits` times the pivot; `None` for 0. `space` has [`space_words`].
-    pub fn root(square: &[u64], working_bits: u32, space: &'a mut [u64]) -> Option<PivotDivisor<'a>> {
+    /// The pivot nearest to the square root of `square`, which has the limbs of the rest of a diagonal entry; `None`
+    /// for 0. `space` has [`space_words`].
+    pub fn root(square: &[u64], bits: QuotientBits, space: &'a mut [u64]) -> Option<PivotDivisor<'a>> {
+        let working_bits = bits.working;
         let (of_both, space) = space.split_at_mut(inverse_roots::words(working_bits));
         let (of_root, rest) = space.split_at_mut(root_words(working_bits));
         if let Some(both) = inverse_roots::root_and_inverse(square, working_bits, of_both) {
-            return Some(PivotDivisor::with_inverse(both, working_bits, rest));
+            return Some(PivotDivisor::with_inverse(both, bits, rest));
         }
         let root = entries::root(square, of_root)?;
         let count = root.iter().rposition(|&limb| limb != 0)? + 1;
-        Some(PivotDivisor::new(&root[..count], working_bits, rest))
+        Some(PivotDivisor::new(&root[..count], bits, rest))
     }
 
     /// From a root and its reciprocal.
-    fn with_inverse(both: RootAndInverse<'a>, working_bits: u32, space: &'a mut [u64]) -> PivotDivisor<'a> {
+    fn with_inverse(both: RootAndInverse<'a>, bits: QuotientBits, space: &'a mut [u64]) -> PivotDivisor<'a> {
         let RootAndInverse { root: value, inverse } = both;
-        let length = bit_length(value) as u32;
-        let Cuts { first, used, fraction, terms } = Cuts::new(length, working_bits);
+        let length = bit_length(value) as u32 + bits.raised;
+        let Cuts { first, used, fraction, terms } = Cuts::new(length, bits.working);
         // The reciprocal is at least a half of this power of two, and below it.
         let bits = DIGIT * (fraction + first) + 1 - length;
         let below = inverse.len() as i64 * i64::from(LIMB_BITS) - i64::from(bits);
@@ -65,9 +75,10 @@ impl<'a> PivotDivisor<'a> {
     }
 
     /// A pivot of a magnitude other than 0.
-    fn new(value: &'a [u64], working_bits: u32, space: &'a mut [u64]) -> PivotDivisor<'a> {
-        let Cuts { first, used, fraction, terms } = Cuts::new(bit_length(value) as u32, working_bits);
-        let bit = DIGIT * (fraction + first);
+    fn new(value: &'a [u64], bits: QuotientBits, space: &'a mut [u64]) -> PivotDivisor<'a> {
+        let length = bit_length(value) as u32 + bits.raised;
+        let Cuts { first, used, fraction, terms } = Cuts::new(length, bits.working);
+        let bit = DIGIT * (fraction + first) - bits.raised;
         let (power, space) = space.split_at_mut(limbs_for(bit + 1));
         power.fill(0);
         power[(bit / LIMB_BITS) as usize] = 1 << (bit % LIMB_BITS);
@@ -117,7 +128,7 @@ struct Cuts {
 }
 
 impl Cuts {
-    /// The cuts for a pivot of `length` bits.
+    /// The cuts for a pivot of `length` bits, those that numerators are raised by included.
     fn new(length: u32, working_bits: u32) -> Cuts {
         let first = length.saturating_sub(CHOLESKY_GUARD_BITS) / DIGIT;
         let below = DIGIT * first;
@@ -142,10 +153,10 @@ pub struct OwnPivot {
 }
 
 impl OwnPivot {
-    /// A pivot that is not 0, for numerators of at most `2^working_bits` times its magnitude.
-    pub fn new(value: &Integer, working_bits: u32) -> OwnPivot {
-        let mut space = vec![0; space_words(working_bits)];
-        let pivot = PivotDivisor::new(value.as_limbs(), working_bits, &mut space);
+    /// A pivot that is not 0.
+    pub fn new(value: &Integer, bits: QuotientBits) -> OwnPivot {
+        let mut space = vec![0; space_words(bits.working)];
+        let pivot = PivotDivisor::new(value.as_limbs(), bits, &mut space);
         OwnPivot::from(&PivotDivisor { negative: *value < 0, ..pivot })
     }
 
@@ -207,8 +218,9 @@ pub struct Verdict<const V: usize> {
     pub unclear: [u8; V],
 }
 
-/// `q := round(T / L)` for the magnitudes in `numerators`, digit `d` of vector `v` at `(d V + v) 8`, of `all` digits;
-/// the quotients are written with `digits` digits in the same form.
+/// `q := round(T / L)` for magnitudes that are in `numerators` times the power of two that they are raised by, digit
+/// `d` of vector `v` at `(d V + v) 8`, of `all` digits; the quotients are written with `digits` digits in the same
+/// form.
 ///
 /// # Safety
 /// `numerators` has `all * V * 8` words, `quotients` has `digits * V * 8`.

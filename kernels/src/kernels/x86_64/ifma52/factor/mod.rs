@@ -22,6 +22,7 @@ use crate::math::family::IFMA52_BITS;
 use crate::math::float::LIMB_BITS;
 use crate::math::pivot::RowWeight;
 use crate::plan::BLOCK;
+use divide::QuotientBits;
 use rug::Integer;
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -99,6 +100,10 @@ impl FactorTables {
         let rule = WeightRule::new(working_bits, digits);
         let window = divide::WINDOW;
         FactorTables { tables, digits, working_bits, cofactors, product, rule, window }
+    }
+
+    fn quotient_bits(&self) -> QuotientBits {
+        QuotientBits { working: self.working_bits, raised: 0 }
     }
 
     fn layout(&self, shape: TileShape) -> FactorTileLayout {

@@ -1,6 +1,6 @@
 //! The rounding of quotients, with the exact road forced and against integers.
 
-use super::divide::{OwnPivot, PivotDivisor, digit, divide};
+use super::divide::{OwnPivot, PivotDivisor, QuotientBits, digit, divide};
 use super::*;
 use crate::kernels::test_integers::assert_forms_agree;
 use crate::kernels::tiles::TilePart;
@@ -106,7 +106,7 @@ fn clear_quotients_are_right_and_unclear_ones_are_said_to_be() {
             let mut divisor = Integer::from(Integer::random_bits(length, &mut rng));
             divisor.set_bit(length - 1, true);
             let divisor = divisor.min(Integer::from(1) << bits);
-            let own = OwnPivot::new(&divisor, bits);
+            let own = OwnPivot::new(&divisor, QuotientBits { working: bits, raised: 0 });
             let pivot = own.get();
             let values: [Integer; BLOCK] = std::array::from_fn(|lane| {
                 let quotient = Integer::from(Integer::random_below_ref(&(Integer::from(1) << bits), &mut rng));

@@ -76,7 +76,7 @@ pub fn factor(
             return Err(FailedPivot { column: col, value: Some(value) });
         }
         let pivot =
-            PivotDivisor::root(value.as_limbs(), factor.working_bits, &mut space).expect("the value is positive");
+            PivotDivisor::root(value.as_limbs(), factor.quotient_bits(), &mut space).expect("the value is positive");
         run(&column, words, block..layout.panels, &pivot, First::Diagonal(lane), &mut lanes, scratch);
         diagonal.pivots.push(OwnPivot::from(&pivot));
     }
@@ -92,7 +92,7 @@ pub fn given(factor: &FactorTables, shape: TileShape, words: &[u64], pivots: &[I
     for (col, couplings) in couplings.chunks_exact_mut(per_column).enumerate() {
         couple(factor, &layout, words, col, couplings);
     }
-    let pivots = pivots.iter().map(|pivot| OwnPivot::new(pivot, factor.working_bits)).collect();
+    let pivots = pivots.iter().map(|pivot| OwnPivot::new(pivot, factor.quotient_bits())).collect();
     FactoredDiagonal { working_bits: factor.working_bits, pivots, couplings }
 }
 
