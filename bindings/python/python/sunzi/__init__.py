@@ -37,15 +37,10 @@ report : dict, optional
 
 Balls
 -----
-<<<<<<< HEAD
 If an operand of `gemm`, `syrk`, `trsm`, `solve`, `inverse`, `cholesky`, `Cholesky`, `det` or `log_det` is an `arb_mat`
 or holds `arb`, the result holds balls too. They contain the exact result for every point of the operands' balls; other
-operands are points. `ValueError` is raised if it cannot be shown that all points are regular, or positive definite.
-=======
-If an operand of `gemm`, `syrk`, `solve`, `inverse`, `cholesky` or `log_det` is an `arb_mat` or holds `arb`, the result
-holds balls too. They contain the exact result for every point of the operands' balls; other operands have the radius 0.
-`ValueError` is raised if it cannot be shown that all points are regular, or positive definite.
->>>>>>> d5b2d392e1735a2c627cd97328cbfd9acf6742ed
+operands have the radius 0. `ValueError` is raised if it cannot be shown that all points are regular, or positive
+definite.
 
 Errors
 ------
