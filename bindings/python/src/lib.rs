@@ -8,6 +8,7 @@ mod answers;
 mod argument;
 mod arithmetic;
 mod assign;
+mod ball_factor;
 mod balls;
 mod batches;
 mod call;
