@@ -66,6 +66,7 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(module)?;
     module.add_function(wrap_pyfunction!(kernels, module)?)?;
     module.add_function(wrap_pyfunction!(functions::syrk, module)?)?;
+    module.add_function(wrap_pyfunction!(structured::weighted_gram, module)?)?;
     module.add_function(wrap_pyfunction!(functions::gemm, module)?)?;
     module.add_function(wrap_pyfunction!(functions::trsm, module)?)?;
     module.add_function(wrap_pyfunction!(functions::cholesky, module)?)?;

@@ -89,7 +89,7 @@ from sunzi._elementwise import (
     tanh,
     trunc,
 )
-from sunzi._functions import cholesky, gemm, log_det, plan, solve, syrk, trsm
+from sunzi._functions import cholesky, gemm, log_det, plan, solve, syrk, trsm, weighted_gram
 from sunzi._matrices import eye, hstack, vstack, zeros
 from sunzi._reports import Plan, Report, Verification
 from sunzi._sunzi import (
@@ -205,6 +205,7 @@ __all__ = [
     "trunc",
     "verify",
     "vstack",
+    "weighted_gram",
     "zeros",
 ]
 
