@@ -99,8 +99,8 @@ pub fn singularity<'a>(a: impl Into<Symmetric<'a>>) -> Result<Singularity> {
 /// replaces the entry at its place, and at the mirrored place. For a matrix from a file these entries are
 /// [`crate::io::Loaded::written`].
 ///
-/// Cost: that of [`singularity()`], and for each prime one inverse for each denominator. A proof that the matrix is
-/// singular is also abandoned if the least common denominator of a row has more than 32,768 bits.
+/// Cost: that of [`singularity()`], and for each prime the inverse of each denominator modulo the prime. A proof that
+/// the matrix is singular is also abandoned if the least common denominator of a row has more than 32,768 bits.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions};

@@ -36,9 +36,9 @@ impl Norm {
             (_, Some(1.0)) => Ok(Norm::One),
             (_, Some(infinity)) if infinity == f64::INFINITY => Ok(Norm::Infinity),
             _ => Err(PyValueError::new_err(format!(
-                "ord={} is not valid; use 'fro' (root of the sum of squares), 1 (the largest sum of a column), inf (of \
-                 a row) or 'max' (the largest entry); sunzi.extreme_eigenvalue(sunzi.syrk(a), which='largest') is the \
-                 square of the spectral norm",
+                "ord={} is not valid; use 'fro' (root of the sum of squares), 1 (the largest sum of magnitudes in a \
+                 column), inf (the largest in a row) or 'max' (the largest magnitude of an entry); \
+                 sunzi.extreme_eigenvalue(sunzi.syrk(a), which='largest') is the square of the spectral norm",
                 name.repr()?
             ))),
         }

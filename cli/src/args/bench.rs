@@ -91,7 +91,8 @@ impl Comparison {
     }
 }
 
-/// The comparison of a batch, which runs on the CPU and has no plot: its help does not show what it refuses by name.
+/// The comparison of a batch, which runs on the CPU and has no plot: its help does not show the options for devices and
+/// plots, and an error names them if they are given.
 #[derive(Clone, Debug)]
 pub struct BatchComparison(Comparison);
 

@@ -30,8 +30,8 @@ struct Typed {
     device_memory: Option<u64>,
 }
 
-/// The engine that a command line requests. The help of a command on the CPU does not show the options of devices,
-/// which the command refuses by name.
+/// The engine that a command line requests. The help of a command on the CPU does not show the options of devices;
+/// if they are given, the error names them.
 #[derive(Clone, Debug)]
 pub struct EngineArgs<const SHOWS_DEVICES: bool = true>(Engine);
 

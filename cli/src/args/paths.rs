@@ -129,7 +129,8 @@ enum Identity {
     Absent(PathBuf),
 }
 
-/// `None` for a pipe or device, which cannot be overwritten, and where the folder does not exist.
+/// The identity of the file `path`. `None` for standard input or output, a pipe or a device, none of which can be
+/// overwritten, and for a file in a folder that does not exist.
 fn identity(path: &Path) -> Option<Identity> {
     if is_device(path) || path.as_os_str() == "-" {
         return None;

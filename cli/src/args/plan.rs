@@ -121,8 +121,7 @@ pub struct PlanCluster {
     /// Number of nodes of a cluster, each of which has the limit of --memory [default: 1 with --ranks-per-node].
     #[arg(long, value_name = "N", value_parser = positive)]
     nodes: Option<usize>,
-    /// Number of ranks on each node of a cluster, each of which has --threads threads, by default 1 [default: 1 with
-    /// --nodes].
+    /// Ranks on each node of a cluster [default: 1 with --nodes]. Each rank has the threads of --threads, or 1.
     #[arg(long, value_name = "R", value_parser = positive)]
     ranks_per_node: Option<usize>,
 }

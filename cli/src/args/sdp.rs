@@ -180,7 +180,7 @@ pub struct ParameterChoices {
     #[arg(long = "maxComplementarity", value_name = "X", value_parser = number)]
     max_complementarity: Option<Float>,
     /// Look for rays with a relative error below this, and stop if one shows that the primal or the dual side has no
-    /// feasible point; 0 does not look [default: 1e-20 for SDPA's files, 0 for others].
+    /// feasible point; with 0 the run does not look [default: 1e-20 for SDPA's files, 0 for others].
     #[arg(long = "infeasibilityThreshold", value_name = "X", value_parser = threshold_or_never)]
     infeasibility_threshold: Option<Float>,
     /// Stop if the point is primal but not dual feasible and its primal objective is at most this [default: none].

@@ -110,7 +110,8 @@ pub fn finish(
     let (read, written) = (format_bytes(disk.read_bytes), format_bytes(disk.written_bytes));
     let directory = directory.display();
     session.say(&format!(
-        "{line}\n{directory}: {read} read, {written} written{found}; it can be removed if only the {what} is needed"
+        "{line}\n{directory}: {read} read, {written} written{found}; the directory can be removed if only the {what} \
+         is needed"
     ))
 }
 

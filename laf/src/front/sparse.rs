@@ -146,9 +146,10 @@ impl SparseMatrix {
     /// partial result, from the first to the last, and the partial results in the order of [`sum`](mod@crate::sum).
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`].
+    /// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for a matrix of another session.
     pub fn times(&self, x: &TallMatrix) -> Result<TallMatrix> {
-        if x.chunks != self.cols || !x.session.is_same(&self.session) {
+        x.check_session(&self.session)?;
+        if x.chunks != self.cols {
             let (left_rows, left_cols, right_rows, right_cols) = (self.rows(), self.cols(), x.rows(), x.cols);
             let operation = "product of a sparse matrix";
             return Err(Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols });

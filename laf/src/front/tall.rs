@@ -71,14 +71,7 @@ impl Session {
         if rows.checked_mul(cols).is_none_or(|count| count > isize::MAX as usize / 16) {
             return Err(Error::DimensionOverflow { rows, cols, precision_bits: 53 });
         }
-        for other in from {
-            if other.chunks != chunks || !other.session.is_same(self) {
-                let (left_rows, left_cols) = (rows, cols);
-                let (right_rows, right_cols) = (other.chunks.rows(), other.cols);
-                let operation = "matrices of one session with the same rows";
-                return Err(Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols });
-            }
-        }
+        self.check_rows(rows, cols, from)?;
         let mut parts = Vec::with_capacity(chunks.count());
         for chunk in 0..chunks.count() {
             let part = self.declare(chunks.len(chunk) * cols);
@@ -96,7 +89,8 @@ impl Session {
 /// The product `[X_1 X_2 ...] C` with a small right operand (MM).
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for no operands, or a `C` without columns.
+/// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for no operands, operands of different sessions, or a `C`
+/// without columns.
 pub fn times_small(parts: &[&TallMatrix], c: &SmallMatrix) -> Result<TallMatrix> {
     let first = first_of(parts)?;
     let widths = parts.iter().map(|part| part.cols).collect::<Vec<_>>();
@@ -116,7 +110,7 @@ pub fn times_small(parts: &[&TallMatrix], c: &SmallMatrix) -> Result<TallMatrix>
 /// The product `[X_1 X_2 ...]^T [Y_1 Y_2 ...]`, evaluated by [`Small::get`]; `dot` for vectors.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for no operands.
+/// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for no operands, or operands of different sessions.
 pub fn inner(left: &[&TallMatrix], right: &[&TallMatrix]) -> Result<Small> {
     let (first, all) = (first_of(left)?, left.iter().chain(right).copied().collect::<Vec<_>>());
     let [rows, cols] = [left, right].map(|list| list.iter().map(|part| part.cols).sum::<usize>());
@@ -150,6 +144,20 @@ fn first_of<'a>(parts: &[&'a TallMatrix]) -> Result<&'a TallMatrix> {
 }
 
 impl Session {
+    /// Checks that all matrices belong to this session and have as many rows as a matrix of the shape
+    /// `left_rows x left_cols`; then their chunks are the same.
+    fn check_rows(&self, left_rows: usize, left_cols: usize, all: &[&TallMatrix]) -> Result<()> {
+        for other in all {
+            other.check_session(self)?;
+            if other.rows() != left_rows {
+                let (right_rows, right_cols) = (other.rows(), other.cols);
+                let operation = "matrices with the same rows";
+                return Err(Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols });
+            }
+        }
+        Ok(())
+    }
+
     /// A small object for each chunk.
     fn per_chunk(
         &self,
@@ -158,14 +166,7 @@ impl Session {
         kernel: impl Fn(Operands<'_>) -> Result<()> + Clone + Send + 'static,
     ) -> Result<Vec<Rc<Handle>>> {
         let first = first_of(from)?;
-        for other in from {
-            if other.chunks != first.chunks || !other.session.is_same(self) {
-                let (left_rows, left_cols) = (first.rows(), first.cols);
-                let (right_rows, right_cols) = (other.rows(), other.cols);
-                let operation = "matrices of one session with the same rows";
-                return Err(Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols });
-            }
-        }
+        self.check_rows(first.rows(), first.cols, from)?;
         let one = |chunk: usize| {
             let part = self.declare(words);
             let reads = from.iter().map(|other| &other.parts[chunk]).collect::<Vec<_>>();
@@ -191,6 +192,14 @@ impl TallMatrix {
         self.cols
     }
 
+    /// Refuses a matrix of another session.
+    pub(super) fn check_session(&self, session: &Session) -> Result<()> {
+        if self.session.is_same(session) {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument("the matrices belong to different sessions; create them in one session".to_string()))
+    }
+
     /// Whether two handles are of one matrix.
     pub(super) fn is_same(&self, other: &TallMatrix) -> bool {
         self.chunks == other.chunks
@@ -201,7 +210,7 @@ impl TallMatrix {
     /// The sum `alpha self + beta other`: addM, addV, axpyM, axpyV.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`].
+    /// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for a matrix of another session.
     pub fn add_scaled(&self, alpha: f64, other: &TallMatrix, beta: f64) -> Result<TallMatrix> {
         if self.cols != other.cols {
             let (left_rows, left_cols, right_rows, right_cols) = (self.rows(), self.cols, other.rows(), other.cols);
@@ -223,7 +232,8 @@ impl TallMatrix {
     /// The matrix with each row divided by the entry of a vector.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`]; when evaluated, [`Error::Singular`] with the row of a zero.
+    /// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for a vector of another session; when evaluated,
+    /// [`Error::Singular`] with the row of a zero.
     pub fn divide_rows(&self, divisors: &TallMatrix) -> Result<TallMatrix> {
         if divisors.cols != 1 {
             let (left_rows, left_cols, right_rows, right_cols) = (self.rows(), 1, divisors.rows(), divisors.cols);

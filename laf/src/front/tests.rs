@@ -59,6 +59,15 @@ fn general_matrices_need_not_be_square() {
     let bytes = pack(BlockShape { rows: 4, cols: 4, lower: false }, &[]).unwrap();
     assert!(a.insert(0, 1, bytes).is_err(), "a wrong shape");
     assert!(matches!(a.times(&session.random(9, 1, 1).unwrap()), Err(Error::ShapeMismatch { .. })));
+    let (mine, other) = (session.random(7, 1, 1).unwrap(), Session::new(&Default::default()).unwrap());
+    let theirs = other.random(7, 1, 1).unwrap();
+    for error in [a.times(&theirs).err(), mine.add_scaled(1.0, &theirs, 1.0).err(), inner(&[&mine], &[&theirs]).err()] {
+        assert!(error.unwrap().to_string().contains("the matrices belong to different sessions"));
+    }
+    let shorter = session.random(6, 1, 1).unwrap();
+    for error in [mine.add_scaled(1.0, &shorter, 1.0).err(), inner(&[&mine], &[&shorter]).err()] {
+        assert!(matches!(error, Some(Error::ShapeMismatch { left_rows: 7, right_rows: 6, .. })));
+    }
     assert!(matches!(a.diagonal(), Err(Error::NotSquare { .. })));
     assert!(matches!(session.sparse(3, 4, Symmetry::Lower), Err(Error::NotSquare { .. })));
 }

@@ -131,8 +131,11 @@ impl<'a> ByteReader<'a> {
             return Err(format!("'{name}' is {rows} x {cols} instead of {wanted_rows} x {wanted_cols}"));
         }
         let least = rows.max(1);
-        if leading < least || leading > least.saturating_mul(2).saturating_add(64) {
-            return Err(format!("'{name}' has {rows} rows and a leading dimension of {leading}"));
+        let most = least.saturating_mul(2).saturating_add(64);
+        if !(least..=most).contains(&leading) {
+            return Err(format!(
+                "'{name}' has {rows} rows and a leading dimension of {leading}, which should be {least} to {most}"
+            ));
         }
         // Each number takes a byte at least.
         if leading.saturating_mul(cols) > self.rest.len() as u64 || (wanted.is_none() && rows > self.rest.len() as u64)

@@ -199,8 +199,12 @@ impl ArchiveReader<'_> {
             let Dimensions { rows: wanted_rows, cols: wanted_cols } = wanted;
             return self.refused(format!("'{name}' is {rows} x {cols} instead of {wanted_rows} x {wanted_cols}"));
         }
-        if leading < rows.max(1) || leading > rows.max(1).saturating_mul(2).saturating_add(64) {
-            return self.refused(format!("'{name}' is {rows} x {cols} with a leading dimension of {leading}"));
+        let least = rows.max(1);
+        let most = least.saturating_mul(2).saturating_add(64);
+        if !(least..=most).contains(&leading) {
+            return self.refused(format!(
+                "'{name}' is {rows} x {cols} with a leading dimension of {leading}, which should be {least} to {most}"
+            ));
         }
         self.columns(rows as usize, cols, leading)
     }

@@ -373,9 +373,9 @@ pub fn even_rows(rows: usize, cols: usize, ranks: usize) -> Distribution {
 
 /// The distribution of the contracted index in a product whose operands have the distributions `operands`; the
 /// contracted index is the row index of each operand. If an operand has whole rows that lie about evenly on the ranks,
-/// the result is the distribution of this operand, which is then not sent; otherwise it is [`even_rows`]. Each rank
-/// must have the same rows of every operand. The columns are those of the first operand, and the grid contains all
-/// ranks. Operands whose distribution is not over `ranks` ranks are ignored.
+/// the result is the distribution of this operand, which is then not sent; otherwise it is [`even_rows`]. (A product
+/// requires that each rank has the same rows of every operand.) The result has the columns of the first operand and a
+/// grid of all ranks. Operands whose distribution is not over `ranks` ranks are ignored.
 ///
 /// ```
 /// use sunzi::distributed::{Distribution, contracted_rows, even_rows};

@@ -267,11 +267,11 @@ pub fn hadamard<'a, 'b>(
     Ok(result)
 }
 
-/// `alpha sum_i A_i o B_i` for pairs of matrices, entry by entry, rounded once, into the caller's memory, as
+/// `alpha sum_k A_k o B_k` for pairs of matrices, entry by entry, rounded once, into the caller's memory, as
 /// [`crate::blas::gemv_into`].
 ///
 /// Shapes: all matrices have the shape of the result, any size of which may be 0; there is at least one pair. Accuracy:
-/// `|computed - exact|_ij <= 2^(1 - precision_bits) |alpha| sum |A_i|_ij |B_i|_ij`, whatever the exponents are; the
+/// `|computed - exact|_ij <= 2^(1 - precision_bits) |alpha| sum_k |A_k|_ij |B_k|_ij`, whatever the exponents are; the
 /// bits depend only on the entries, the scalar and the precision. Cost: one product of limbs for each pair and entry,
 /// and one more if there is a scalar. Source: docs/decisions/074-the-time-of-an-iteration.md.
 ///
