@@ -18,6 +18,7 @@ use sunzi::advanced::testing::effort;
 use sunzi::{
     Accuracy, CholeskyOptions, Context, Diag, GemmOptions, LdltOptions, Matrix, Op, RefineOptions, Side, Symmetric,
     SyrkOptions, TrsmOptions, Uplo, cholesky_with, gemm_with, ldlt_with, solve_refined_with, syrk_with, trsm_with,
+    weighted_gram_with,
 };
 use xxhash_rust::xxh3::Xxh3;
 
@@ -153,6 +154,8 @@ const CASES: &[(&str, Accuracy, Case)] = &[
     ("cholesky-entrywise", Accuracy::Entrywise, cholesky_case),
     ("solve-entrywise", Accuracy::Entrywise, solve_case),
     ("ldlt-entrywise", Accuracy::Entrywise, ldlt_case),
+    ("weighted", Accuracy::Norm, weighted_case),
+    ("weighted-entrywise", Accuracy::Entrywise, weighted_case),
 ];
 
 fn syrk_case(ctx: &Context, Size { rows, cols, bits, accuracy }: Size, sum: &mut Sum) {
@@ -179,6 +182,19 @@ fn gemm_case(ctx: &Context, Size { rows, cols, bits, accuracy }: Size, sum: &mut
         let turned = GemmOptions::new().accuracy(accuracy).op_a(Op::Transpose).op_b(Op::Transpose);
         let options = turned.alpha(&alpha).beta(&beta).accumulate(c.view());
         sum.add(&gemm_with(ctx, &a, &b, bits, &options).unwrap().result);
+    }
+}
+
+fn weighted_case(ctx: &Context, Size { rows, cols, bits, accuracy }: Size, sum: &mut Sum) {
+    let alpha = Float::with_val(70, -5) / 3u32;
+    let c = definite(cols, bits, (18, 3));
+    for spread in [2, 900] {
+        let (p, d) = (matrix(rows, cols, bits, (19, spread)), matrix(rows, 1, 90, (20, spread)));
+        let options = SyrkOptions::new().accuracy(accuracy);
+        sum.add_lower(&weighted_gram_with(ctx, &p, &d, bits, &options).unwrap().result);
+        let options = options.op(Op::Transpose).uplo(Uplo::Upper).alpha(&alpha).accumulate(Symmetric::from(&c));
+        let q = weighted_gram_with(ctx, p.transposed().to_matrix().unwrap().view(), &d, bits, &options);
+        sum.add_where(&q.unwrap().result, |row, col| row <= col);
     }
 }
 

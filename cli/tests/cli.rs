@@ -85,6 +85,27 @@ fn a_product_is_computed_stored_and_verified() {
 }
 
 #[test]
+fn a_weighted_product_is_computed_and_verified() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 60 --cols 20 --precision 200 --seed 4 -o P.mtx");
+    sandbox.run("gen random --rows 60 --cols 1 --precision 200 --seed 5 -o d.mtx");
+    sandbox.run("syrk P.mtx --weights d.mtx -o Q.mtx --precision 200 --self-check --report r.json");
+    let report = sandbox.json("r.json");
+    assert_eq!((&report["operation"], report["rows"].as_u64()), (&"weighted_gram".into(), Some(60)));
+    let minimum = sandbox.fail("syrk P.mtx --weights d.mtx -o X.mtx --precision 200 --memory 1K", 4);
+    let minimum = named_minimum(&minimum);
+    for choice in [format!("--memory {minimum}"), "--upper --kernel f64".into(), "--window heap --threads 2".into()] {
+        sandbox.run(&format!("syrk P.mtx --weights d.mtx -o R.mtx --precision 200 {choice}"));
+        assert!(sandbox.bytes("Q.mtx") == sandbox.bytes("R.mtx"), "{choice}");
+    }
+    assert!(sandbox.run("verify syrk P.mtx Q.mtx --weights d.mtx").contains("Q.mtx: P^T diag(d) P to 200 bits"));
+    sandbox.fail("verify syrk P.mtx Q.mtx", 5);
+    sandbox.fail("syrk P.mtx --weights d.mtx -o R.mtx --transpose --precision 200", 3);
+    let plan = sandbox.run("plan syrk --rows 60 --cols 20 --precision 200 --weights");
+    assert!(plan.contains("weighted_gram"), "{plan}");
+}
+
+#[test]
 fn a_wrong_entry_fails_verification() {
     let sandbox = Sandbox::new();
     sandbox.run("gen random --rows 30 --cols 6 --precision 120 -o P.mtx");

@@ -283,7 +283,7 @@ fn bad_polynomial_programs_are_refused_with_their_place() {
     check(with(r#"[[[["7"]]]]"#, ""), "entry 0 has 1 polynomials, but the objective 2");
     check(with(r#"[[[["7"], []]]]"#, ""), "polynomial 1 of entry 0 has no coefficients");
     check(with("[]", ""), "0 rows");
-    check(with(r#"[[[["7"], ["1"]], [["7"], ["1"]]]]"#, ""), "row 0 has 2 entries");
+    check(with(r#"[[[["7"], ["1"]], [["7"], ["1"]]]]"#, ""), "row 0, counted from 0, has 2 entries");
     let skew = r#"[[[[1], [1]], [[1], [1]]], [[[1], [2]], [[1], [1]]]]"#;
     check(with(skew, ""), "(0, 1) and (1, 0), counted from 0, differ");
     check(with(PARABOLA, r#", "samplePoints": ["1", "2"]"#), "2 points");

@@ -4,11 +4,11 @@
 use crate::{alone, matrix, plan_gemm, plan_syrk, rise};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::advanced::testing::effort;
-use sunzi::plans::{ProductPlanOptions, plan_cholesky, plan_syrk_with};
+use sunzi::plans::{ProductPlanOptions, plan_cholesky, plan_syrk_with, plan_weighted_gram};
 use sunzi::rug::Float;
 use sunzi::{
     Accuracy, CholeskyOptions, Context, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, cholesky_with, gemm_into,
-    gemm_with, syrk, syrk_into, syrk_with,
+    gemm_with, syrk, syrk_into, syrk_with, weighted_gram_with,
 };
 
 fn assert_close(peak_bytes: u64, planned_bytes: u64, what: &str) {
@@ -49,6 +49,26 @@ fn plans_cover_what_is_allocated_and_second_calls_allocate_only_the_result() {
     let mut result = first.result;
     let (peak, _) = rise(|| gemm_into(&ctx, &a, &b, 300, &transposed, &mut result).unwrap());
     assert!(peak < 64 << 10, "gemm into a result allocates {peak} bytes");
+}
+
+#[test]
+fn plans_cover_the_operands_of_a_weighted_gram_matrix() {
+    let _alone = alone();
+    let (rows, cols, bits) = (300, 220, 512);
+    let (p, d) = (matrix(rows, cols, bits, 1), matrix(rows, 1, bits, 2));
+    let by_norms = SyrkOptions::new().accuracy(Accuracy::Norm);
+    let sizes = ProductPlanOptions::new().accuracy(Accuracy::Norm);
+    let planned = |ctx: &Context| plan_weighted_gram(ctx, rows, cols, 2 * bits, bits, &sizes);
+    let free = Context::builder().threads(2).build().unwrap();
+    let whole = planned(&free).unwrap().planned_bytes;
+    for (threads, limit) in [(1, None), (2, None), (2, Some(whole * 3 / 4))] {
+        let builder = Context::builder().threads(threads);
+        let ctx = limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap();
+        let (peak, made) = rise(|| weighted_gram_with(&ctx, &p, &d, bits, &by_norms).unwrap());
+        assert_close(peak, made.report.planned_bytes, &format!("weighted, {threads} threads, limit {limit:?}"));
+        assert_eq!(made.report.planned_bytes, planned(&ctx).unwrap().planned_bytes);
+        assert!(limit.is_none_or(|limit| peak <= limit));
+    }
 }
 
 /// Products entry by entry, tiny ones too, of entries of one size and of entries that fall off beside the diagonal:

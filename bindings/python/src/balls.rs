@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use rug::Float;
 use rug::float::Round;
 use serde::Serialize;
-use sunzi::Uplo;
 use sunzi::ball::{self, Ball, BallMatrix};
+use sunzi::{TrsmOptions, Uplo};
 
 /// Bits of radii.
 const RADIUS_BITS: u32 = 64;
@@ -147,21 +147,98 @@ pub fn cholesky<'py>(mut call: Call<'py>, a: Operand<'py>, uplo: Option<Named>) 
 pub fn log_det<'py>(mut call: Call<'py>, a: Operand<'py>, uplo: Option<Named>) -> PyResult<Bound<'py, PyAny>> {
     let (py, bits) = (call.py(), call.precision_bits(&[a.natural_bits])?);
     let a = symmetric(a.balls(py, bits)?, uplo)?;
+    let found = call.run(|ctx| ball::log_det(ctx, &a, bits))?;
+    one(call, &found)
+}
+
+/// An interval around the logarithm of the determinant of a matrix before its numbers were rounded, and of every point
+/// of balls.
+///
+/// # Errors
+/// As [`Operand::balls`] and [`Call::run`].
+pub fn log_det_interval(call: &mut Call<'_>, a: Operand<'_>, uplo: Option<Named>) -> PyResult<[Float; 2]> {
+    let bits = call.precision_bits(&[a.natural_bits])?;
+    let a = symmetric(a.balls(call.py(), bits)?, uplo)?;
     let Ball { midpoint, radius } = call.run(|ctx| ball::log_det(ctx, &a, bits))?;
+    let bits = bits.saturating_add(RADIUS_BITS);
+    let low = Float::with_val_round(bits, &midpoint - &radius, Round::Down).0;
+    Ok([low, Float::with_val_round(bits, &midpoint + &radius, Round::Up).0])
+}
+
+/// The determinant, an `arb`.
+///
+/// # Errors
+/// As [`Operand::balls`] and [`Call::run`].
+pub fn det<'py>(mut call: Call<'py>, a: Operand<'py>, uplo: Option<Named>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, bits) = (call.py(), call.precision_bits(&[a.natural_bits])?);
+    let a = symmetric(a.balls(py, bits)?, uplo)?;
+    let found = call.run(|ctx| ball::det(ctx, &a, bits))?;
+    one(call, &found)
+}
+
+/// The solution of a triangular system.
+///
+/// # Errors
+/// As [`Operand::balls`] and [`Call::run`].
+pub fn trsm<'py>(
+    mut call: Call<'py>,
+    t: Operand<'py>,
+    b: Operand<'py>,
+    options: &TrsmOptions<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = call.py();
+    let bits = call.precision_bits(&[t.natural_bits, b.natural_bits])?;
+    let container = container_of(&[Some(&b), Some(&t)]);
+    let alpha = scalar(&call, "alpha", bits)?;
+    let (t, b) = (t.balls(py, bits)?, b.balls(py, bits)?);
+    let result = call.run(|ctx| {
+        let scaled = scaled_by(Some(&b), alpha.as_ref())?;
+        ball::trsm(ctx, &t, scaled.as_ref().unwrap_or(&b), bits, options)
+    })?;
+    give(call, &result, container, "trsm")
+}
+
+/// One ball as an `arb`.
+///
+/// # Errors
+/// `MemoryError`.
+pub fn one<'py>(mut call: Call<'py>, Ball { midpoint, radius }: &Ball) -> PyResult<Bound<'py, PyAny>> {
     let cell = |value: &Float| sunzi::Matrix::from_floats(1, 1, value.prec(), std::slice::from_ref(value));
-    let found = call.run(|_| BallMatrix::new(cell(&midpoint)?, &cell(&radius)?))?;
-    let mut numbers = numbers(py, &found)?;
+    let found = call.run(|_| BallMatrix::new(cell(midpoint)?, &cell(radius)?))?;
+    let mut numbers = numbers(call.py(), &found)?;
     numbers.pop().ok_or_else(|| PyValueError::new_err("no number"))
 }
 
 /// The container of results: `arb_mat` where an operand is one, else that of the first balls.
 fn container_of(operands: &[Option<&Operand<'_>>]) -> Container {
-    let given = || operands.iter().flatten();
-    if given().any(|operand| operand.container == Container::ArbMat) {
+    let given: Vec<Origin> = operands.iter().flatten().map(|operand| Origin::of(operand)).collect();
+    container_among(&given)
+}
+
+/// The container of an operand, and whether its numbers are balls: the container of a result depends on both.
+#[derive(Clone, Copy)]
+pub struct Origin {
+    container: Container,
+    is_ball: bool,
+}
+
+impl Origin {
+    /// From an operand.
+    pub fn of(operand: &Operand<'_>) -> Origin {
+        Origin { container: operand.container, is_ball: operand.is_ball() }
+    }
+
+    /// Balls in an `arb_mat`.
+    pub const ARB_MAT: Origin = Origin { container: Container::ArbMat, is_ball: true };
+}
+
+/// The container of a result of these.
+pub fn container_among(given: &[Origin]) -> Container {
+    if given.iter().any(|given| given.container == Container::ArbMat) {
         return Container::ArbMat;
     }
-    let first = given().find(|operand| operand.is_ball()).or(given().next());
-    let own = given().next().map_or(Container::Rows, |operand| operand.container);
+    let first = given.iter().find(|given| given.is_ball).or(given.first());
+    let own = given.first().map_or(Container::Rows, |given| given.container);
     match own {
         Container::Matrix | Container::MpmathMatrix => first.map_or(own, |first| first.container),
         _ => own.holding(NumberKind::Flint),
@@ -196,7 +273,10 @@ fn scaled_by(matrix: Option<&BallMatrix>, factor: Option<&Ball>) -> sunzi::Resul
 
 /// Both triangles of a symmetric matrix of which one is named; else balls that hold an entry and its mirror image where
 /// the two overlap.
-fn symmetric(a: BallMatrix, uplo: Option<Named>) -> PyResult<BallMatrix> {
+///
+/// # Errors
+/// `ValueError`, `MemoryError`.
+pub fn symmetric(a: BallMatrix, uplo: Option<Named>) -> PyResult<BallMatrix> {
     let refused = |error: sunzi::Error| PyValueError::new_err(error.to_string());
     if a.rows() != a.cols() {
         return Ok(a);
@@ -269,7 +349,10 @@ fn overlapping(a: BallMatrix) -> sunzi::Result<BallMatrix> {
 }
 
 /// The result in its container, and the report.
-fn give<'py>(
+///
+/// # Errors
+/// As [`Call::finish_objects`].
+pub fn give<'py>(
     call: Call<'py>,
     result: &BallMatrix,
     container: Container,

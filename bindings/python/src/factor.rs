@@ -1,7 +1,9 @@
 //! `Cholesky`: a factor that stays in Rust, for several solves and the log-determinant.
 
 use crate::arithmetic::rounded;
+use crate::ball_factor::{BallFactor, no_digits};
 use crate::call::{Call, checked_bits, options};
+use crate::choices::{SYMMETRIC, part_of};
 use crate::context::Context;
 use crate::errors::OrRaise;
 use crate::functions::{accuracy_name, accuracy_of, number};
@@ -22,7 +24,9 @@ use sunzi::estimate::InputRounding;
 ///
 /// `Cholesky(a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None)`
 ///
-/// Arguments, accuracy, cost and errors as in `sunzi.cholesky`.
+/// Arguments, accuracy, cost and errors as in `sunzi.cholesky`. Of balls (an `arb_mat`, or entries that are `arb`) all
+/// results are balls, `L` and `U` an `arb_mat`; the matrix is kept too, and each method factors its midpoint with as
+/// many bits as it needs.
 ///
 /// >>> import sunzi
 /// >>> factor = sunzi.Cholesky([["4", "2"], ["2", "10"]], precision=100)
@@ -36,9 +40,32 @@ pub struct Cholesky {
     kind: NumberKind,
     /// How far the matrix may lie from the numbers that were given.
     rounding: InputRounding,
+    /// Of balls: `factor` is then that of midpoints.
+    balls: Option<BallFactor>,
 }
 
 impl Cholesky {
+    fn of_balls(balls: BallFactor) -> sunzi::Result<Cholesky> {
+        let factor = sunzi::Cholesky::from_factor(balls.midpoint().clone())?;
+        Ok(Cholesky { factor, kind: NumberKind::Flint, rounding: InputRounding::new(), balls: Some(balls) })
+    }
+
+    /// Refuses balls, of whose answers no digits are counted.
+    fn check_points(&self) -> PyResult<()> {
+        if self.balls.is_some() { Err(no_digits()) } else { Ok(()) }
+    }
+
+    fn part<'py>(&self, py: Python<'py>, is_upper: bool) -> PyResult<Bound<'py, PyAny>> {
+        match &self.balls {
+            Some(balls) => balls.factor(Call::new(&options(py, None::<i64>, None, None)?)?, is_upper),
+            None => {
+                let lower = Matrix::new(self.factor.factor().clone().into(), self.kind);
+                let part = if is_upper { lower.transposed() } else { lower };
+                Ok(Bound::new(py, part)?.into_any())
+            }
+        }
+    }
+
     fn bits(&self) -> u32 {
         self.factor.factor().precision_bits()
     }
@@ -71,9 +98,14 @@ impl Cholesky {
         given.set_item("uplo", uplo)?;
         given.set_item("accuracy", accuracy)?;
         let mut call = Call::new(&given)?;
-        let a = Symmetric::of(&call, a, &[])?;
+        let uplo = call.choice("uplo", SYMMETRIC)?;
+        let operand = Operand::of(a, "a", part_of(uplo))?;
+        if operand.is_ball() {
+            return Cholesky::of_balls(BallFactor::of(&mut call, operand, uplo)?).or_raise(a.py());
+        }
+        let a = Symmetric::read(&call, operand, &[])?;
         let rounding = a.rounding(None);
-        Ok(Cholesky { factor: call.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind, rounding })
+        Ok(Cholesky { factor: call.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind, rounding, balls: None })
     }
 
     /// A `Cholesky` object from an existing factor `l`: a square matrix without zeros on its diagonal, of which the
@@ -88,7 +120,7 @@ impl Cholesky {
         let view = rounded(py, &operand.view(py, Bits::Round(bits))?, bits)?;
         let accuracy = accuracy_of(accuracy)?;
         let make = || Ok(sunzi::Cholesky::from_factor(view.entries().to_matrix()?)?.with_accuracy(accuracy));
-        Ok(Cholesky { factor: py.detach(make).or_raise(py)?, kind, rounding: InputRounding::new() })
+        Ok(Cholesky { factor: py.detach(make).or_raise(py)?, kind, rounding: InputRounding::new(), balls: None })
     }
 
     /// For pickles.
@@ -102,26 +134,39 @@ impl Cholesky {
     ) -> PyResult<Cholesky> {
         let Cholesky { factor, kind, .. } = Cholesky::from_factor(l, accuracy, None)?;
         let rounding = InputRounding::new().matrix_bits(rounded_bits);
-        Ok(Cholesky { factor: factor.with_working_bits(working_bits), kind, rounding })
+        Ok(Cholesky { factor: factor.with_working_bits(working_bits), kind, rounding, balls: None })
+    }
+
+    /// For pickles of balls.
+    #[staticmethod]
+    fn _of_balls(midpoint: &Bound<'_, Matrix>, radius: &Bound<'_, Matrix>, precision: i64) -> PyResult<Cholesky> {
+        let mut call = Call::new(&options(midpoint.py(), precision, None, None)?)?;
+        let balls = BallFactor::restored(&mut call, midpoint.get(), radius.get())?;
+        Cholesky::of_balls(balls).or_raise(midpoint.py())
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let (py, this) = (slf.py(), slf.get());
+        if let Some(balls) = &this.balls {
+            let [midpoint, radius] = balls.parts();
+            let state = (midpoint, radius, this.bits());
+            return (slf.get_type().getattr("_of_balls")?, state.into_pyobject(py)?).into_pyobject(py);
+        }
         let (accuracy, rounded_bits) = (accuracy_name(this.factor.accuracy()), this.rounding.matrix_bits);
-        let state = (this.lower(), accuracy, this.factor.working_bits(), rounded_bits);
+        let state = (this.part(py, false)?, accuracy, this.factor.working_bits(), rounded_bits);
         (slf.get_type().getattr("_restored")?, state.into_pyobject(py)?).into_pyobject(py)
     }
 
-    /// The lower triangular factor as a `Matrix`.
+    /// The lower triangular factor as a `Matrix`; of balls, as an `arb_mat`.
     #[getter(L)]
-    fn lower(&self) -> Matrix {
-        Matrix::new(self.factor.factor().clone().into(), self.kind)
+    fn lower<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.part(py, false)
     }
 
-    /// The upper triangular factor `Lᵀ` as a `Matrix`, a view of the same numbers.
+    /// The upper triangular factor `Lᵀ` as a `Matrix`, a view of the same numbers; of balls, as an `arb_mat`.
     #[getter(U)]
-    fn upper(&self) -> Matrix {
-        self.lower().transposed()
+    fn upper<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.part(py, true)
     }
 
     /// Number of rows of the matrix.
@@ -147,6 +192,9 @@ impl Cholesky {
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut call = Call::new(&options(b.py(), precision, context, progress)?)?;
         let b = Operand::of(b, "b", ReadPart::Whole)?;
+        if let Some(balls) = &self.balls {
+            return balls.solve(call, b);
+        }
         let bits = call.precision_bits(&[b.natural_bits, Some(self.bits())])?;
         let shape = Shape { container: b.container, kind: b.kind.min(self.kind) };
         let b = b.view(call.py(), Bits::InFull(bits))?;
@@ -154,7 +202,7 @@ impl Cholesky {
         call.finish(solution, ResultForm::General, shape, None)
     }
 
-    /// The inverse of `A` as a symmetric `Matrix`.
+    /// The inverse of `A` as a symmetric `Matrix`; of balls, in the container of `A`.
     ///
     /// Accuracy: `|computed - Z|_ij <= 2^(2 - precision) sqrt(z_ii z_jj)` with `Z = (L Lᵀ)⁻¹`.
     #[pyo3(signature = (*, precision=None, context=None, progress=None))]
@@ -166,6 +214,9 @@ impl Cholesky {
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut call = Call::new(&options(py, precision, context, progress)?)?;
+        if let Some(balls) = &self.balls {
+            return balls.inverse(call);
+        }
         let bits = call.precision_bits(&[Some(self.bits())])?;
         let inverse = call.run(|ctx| self.factor.inverse(ctx, bits))?;
         call.finish(
@@ -176,9 +227,21 @@ impl Cholesky {
         )
     }
 
-    /// The logarithm `log det A = 2 sum log l_ii`, to nearly the precision of the factor.
+    /// The logarithm `log det A = 2 sum log l_ii`, to nearly the precision of the factor; of balls, a ball.
     fn log_det<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(balls) = &self.balls {
+            return balls.determinant(Call::new(&options(py, None::<i64>, None, None)?)?, true);
+        }
         let value = Runner::new(py, None, None)?.run(|_| Ok(self.factor.log_det()))?;
+        number(py, &value, Shape { container: Container::Flat, kind: self.kind })
+    }
+
+    /// The determinant, to the precision of the factor; of balls, a ball. See `sunzi.det`.
+    fn det<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(balls) = &self.balls {
+            return balls.determinant(Call::new(&options(py, None::<i64>, None, None)?)?, false);
+        }
+        let value = Runner::new(py, None, None)?.run(|_| self.factor.det())?;
         number(py, &value, Shape { container: Container::Flat, kind: self.kind })
     }
 
@@ -193,6 +256,7 @@ impl Cholesky {
         certified: bool,
         context: Option<Bound<'py, Context>>,
     ) -> PyResult<f64> {
+        self.check_points()?;
         let mut call = digits_call(py, uplo, context)?;
         match (a, certified) {
             (Some(a), true) => {
@@ -216,6 +280,7 @@ impl Cholesky {
         certified: bool,
         context: Option<Bound<'py, Context>>,
     ) -> PyResult<f64> {
+        self.check_points()?;
         let mut call = digits_call(a.py(), uplo, context)?;
         let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
         let (b, x) = (read_beside(&call, b, "b", self.bits())?, read_beside(&call, x, "x", self.bits())?);
@@ -239,6 +304,7 @@ impl Cholesky {
         certified: bool,
         context: Option<Bound<'py, Context>>,
     ) -> PyResult<f64> {
+        self.check_points()?;
         let mut call = digits_call(a.py(), uplo, context)?;
         let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
         let x = read_beside(&call, inverse, "inverse", self.bits())?;

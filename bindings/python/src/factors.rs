@@ -70,7 +70,12 @@ pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
 #[pyfunction]
 pub fn det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
-    let a = Symmetric::of(&call, a, &[])?;
+    let uplo = call.choice("uplo", SYMMETRIC)?;
+    let a = Operand::of(a, "a", part_of(uplo))?;
+    if a.is_ball() {
+        return balls::det(call, a, uplo);
+    }
+    let a = Symmetric::read(&call, a, &[])?;
     let value = call.run(|ctx| a.factor(ctx)?.result.det());
     let value = value.map_err(|error| with_accepted(call.py(), error, "det", "sunzi.Ldlt(a).det()"))?;
     number(call.py(), &value, a.shape)

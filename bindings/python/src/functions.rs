@@ -8,12 +8,13 @@ use crate::call::{Call, beside};
 use crate::choices::*;
 use crate::errors::{OrRaise, with_accepted, with_remark};
 use crate::input::{Bits, Operand, ReadPart, scalar};
+use crate::kind::{Container, NumberKind};
 use crate::output::{Builder, ResultForm, Shape};
 use crate::symmetric::Symmetric;
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use rug::Float;
 use sunzi::plans::ProductPlanOptions;
 use sunzi::{
@@ -201,12 +202,16 @@ pub fn trsm<'py>(
     let part = if diag == Diag::Unit { ReadPart::StrictTriangle(uplo) } else { ReadPart::Triangle(uplo) };
     let (t, b) = (Operand::of(t, "t", part)?, Operand::of(b, "b", ReadPart::Whole)?);
     call.expect(b.rows, b.cols)?;
+    let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag);
+    if balls::are_wanted(&call, &[Some(&t), Some(&b)])? {
+        return balls::trsm(call, t, b, &options);
+    }
     let bits = call.precision_bits(&[t.natural_bits, b.natural_bits])?;
     let alpha = scalar(call.object("alpha")?.as_ref(), "alpha", Bits::Round(bits))?;
     let shape = Shape { container: b.container, kind: b.kind.min(t.kind) };
     let (t, b) = (t.view(py, Bits::Round(bits))?, b.view(py, Bits::Round(bits))?);
     let accuracy = call.choice("accuracy", ACCURACIES)?;
-    let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref()).accuracy(accuracy);
+    let options = options.alpha(alpha.as_ref()).accuracy(accuracy);
     let Outcome { result, report } = call.run(|ctx| sunzi::trsm_with(ctx, t.entries(), b.entries(), bits, &options))?;
     call.finish(result, ResultForm::General, shape, json(&report)?)
 }
@@ -296,6 +301,13 @@ pub fn log_det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
     let mut call = Call::new(options)?;
     let uplo = call.choice("uplo", SYMMETRIC)?;
     let a = Operand::of(a, "a", part_of(uplo))?;
+    if call.flag("certified")? {
+        let found = balls::log_det_interval(&mut call, a, uplo);
+        let ends = found.map_err(|error| with_accepted(call.py(), error, "log_det", "sunzi.Ldlt(a).det()"))?;
+        let shape = Shape { container: Container::Flat, kind: NumberKind::Fraction };
+        let ends = [number(call.py(), &ends[0], shape)?, number(call.py(), &ends[1], shape)?];
+        return Ok(PyTuple::new(call.py(), ends)?.into_any());
+    }
     if a.is_ball() {
         return balls::log_det(call, a, uplo);
     }

@@ -8,6 +8,7 @@ mod answers;
 mod argument;
 mod arithmetic;
 mod assign;
+mod ball_factor;
 mod balls;
 mod batches;
 mod call;
@@ -65,6 +66,7 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(module)?;
     module.add_function(wrap_pyfunction!(kernels, module)?)?;
     module.add_function(wrap_pyfunction!(functions::syrk, module)?)?;
+    module.add_function(wrap_pyfunction!(structured::weighted_gram, module)?)?;
     module.add_function(wrap_pyfunction!(functions::gemm, module)?)?;
     module.add_function(wrap_pyfunction!(functions::trsm, module)?)?;
     module.add_function(wrap_pyfunction!(functions::cholesky, module)?)?;

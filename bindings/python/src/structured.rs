@@ -10,7 +10,7 @@ use crate::view::View;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use sunzi::eigenvalue::{EigenvalueInterval, EigenvalueOptions, Extreme};
-use sunzi::{Diag, Outcome, SymmOptions, Syr2kOptions, TrmmOptions, Uplo};
+use sunzi::{Diag, Outcome, SymmOptions, Syr2kOptions, SyrkOptions, TrmmOptions, Uplo};
 
 /// Bits of an interval where the caller gives none: a few digits.
 const FEW_BITS: u32 = 32;
@@ -81,6 +81,31 @@ pub fn syr2k<'py>(
         let options = options.beta(terms.beta.as_ref());
         let options = options.accumulate(terms.accumulate.as_ref().map(|c| symmetric(c, uplo)));
         sunzi::syr2k_with(ctx, a.entries(), b.entries(), terms.precision_bits, &options)
+    })?;
+    let Outcome { result, report } = general(outcome);
+    call.finish(result, ResultForm::Symmetric, shape, json(&report)?)
+}
+
+/// The native part of the function of this name in `sunzi`.
+#[pyfunction]
+pub fn weighted_gram<'py>(
+    p: &Bound<'py, PyAny>,
+    d: &Bound<'py, PyAny>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut call = Call::new(options)?;
+    let (uplo, transpose, exact) = (call.choice("uplo", SYMMETRIC)?, call.flag("transpose")?, call.flag("exact")?);
+    let (p, d) = (Operand::of(p, "p", ReadPart::Whole)?, Operand::of(d, "d", ReadPart::Whole)?);
+    let order = if transpose { p.rows } else { p.cols };
+    call.expect(order, order)?;
+    let terms = ProductTerms::of(&call, &[p.natural_bits, d.natural_bits], part_of(uplo))?;
+    let shape = Shape { container: p.container, kind: p.kind.min(d.kind) };
+    let (p, d) = (p.view(call.py(), terms.bits)?, d.view(call.py(), terms.bits)?);
+    let outcome = terms.run(&mut call, |ctx| {
+        let options = SyrkOptions::new().op(op(transpose)).exact_integers(exact).accuracy(terms.accuracy);
+        let options = options.alpha(terms.alpha.as_ref()).beta(terms.beta.as_ref());
+        let options = options.accumulate(terms.accumulate.as_ref().map(|c| symmetric(c, uplo)));
+        sunzi::weighted_gram_with(ctx, p.entries(), d.entries(), terms.precision_bits, &options)
     })?;
     let Outcome { result, report } = general(outcome);
     call.finish(result, ResultForm::Symmetric, shape, json(&report)?)

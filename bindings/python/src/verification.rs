@@ -8,13 +8,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rug::Float;
-use sunzi::verify::{Verification, VerifyOptions};
+use sunzi::verify::{Verification, VerifyOptions, verify_weighted_gram};
 use sunzi::verify::{verify_cholesky, verify_gemm, verify_inverse, verify_solve, verify_syrk, verify_trsm};
 use sunzi::{Diag, Op, Side, TrsmOptions, Uplo};
 
 /// The operations whose results can be checked, with the names of their operands; the result is the last.
-const OPERATIONS: [(&str, &[&str]); 6] = [
+const OPERATIONS: [(&str, &[&str]); 7] = [
     ("syrk", &["p", "q"]),
+    ("weighted_gram", &["p", "d", "q"]),
     ("gemm", &["a", "b", "c"]),
     ("cholesky", &["a", "l"]),
     ("solve", &["a", "b", "x"]),
@@ -66,7 +67,7 @@ impl Check {
     fn part(&self, at: usize) -> ReadPart {
         let triangle = self.triangle();
         match (self.operation, at) {
-            ("syrk", 1) | ("cholesky" | "solve", 0) | ("inverse", _) => part_of(self.uplo),
+            ("syrk", 1) | ("weighted_gram", 2) | ("cholesky" | "solve", 0) | ("inverse", _) => part_of(self.uplo),
             ("trsm", 0) if self.diag == Diag::Unit => ReadPart::StrictTriangle(triangle),
             ("trsm", 0) => ReadPart::Triangle(triangle),
             _ => ReadPart::Whole,
@@ -77,6 +78,9 @@ impl Check {
         let (uplo, bits, options) = (self.uplo, self.bits, &self.options);
         match (self.operation, views) {
             ("syrk", [p, q]) => verify_syrk(ctx, p.entries(), symmetric(q, uplo), bits, options),
+            ("weighted_gram", [p, d, q]) => {
+                verify_weighted_gram(ctx, p.entries(), d.entries(), symmetric(q, uplo), bits, options)
+            }
             ("cholesky", [a, l]) => verify_cholesky(ctx, symmetric(a, uplo), l.entries(), bits, options),
             ("inverse", [a, x]) => verify_inverse(ctx, symmetric(a, uplo), symmetric(x, uplo), bits, options),
             ("solve", [a, b, x]) => verify_solve(ctx, (symmetric(a, uplo), b.entries()), x.entries(), bits, options),

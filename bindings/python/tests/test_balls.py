@@ -1,6 +1,7 @@
 """Balls of python-flint: results hold those of all points, and are not much wider than python-flint's own."""
 
 import os
+import pickle
 import random
 from collections.abc import Callable
 from fractions import Fraction
@@ -46,7 +47,7 @@ class Source:
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.bits = self.rng.choice([53, 100, 200, 400])
+        self.bits = self.rng.choice([53, 100, 200, 400, 600])
         self.radii = self.rng.choice(RADII)
         self.label = f"seed {seed}, {self.bits} bits, radii {self.radii}"
         flint.ctx.prec = self.bits
@@ -68,8 +69,8 @@ class Source:
         entries = [self.ball(self.number(bits, spread), radii) for _ in range(rows * cols)]
         return arb_mat(rows, cols, entries)
 
-    def definite(self, order: int) -> arb_mat:
-        family = self.rng.choice(["gram", "graded", "hilbert", "integers", "diagonal"])
+    def definite(self, order: int, given: str | None = None) -> arb_mat:
+        family = given or self.rng.choice(["gram", "graded", "hilbert", "integers", "diagonal"])
         bits = self.rng.choice([20, self.bits])
         p = [[self.number(bits) for _ in range(order)] for _ in range(order + 2)]
         if family == "integers":
@@ -111,6 +112,13 @@ def assert_not_wider(ours: arb_mat, theirs: arb_mat, label: str) -> None:
             if theirs[i, j].is_finite():
                 own, other = bounds(ours[i, j])[1], bounds(theirs[i, j])[1]
                 assert own <= 8 * other, f"{label}: row {i}, column {j}: {ours[i, j]} beside {theirs[i, j]}"
+
+
+def assert_same(one: arb_mat, other: arb_mat, label: str) -> None:
+    """The same midpoints and radii."""
+    assert (one.nrows(), one.ncols()) == (other.nrows(), other.ncols()), label
+    pairs = zip(one.entries(), other.entries(), strict=True)
+    assert all(bounds(x) == bounds(y) for x, y in pairs), label
 
 
 def solved(work: Callable[[], object]) -> object:
@@ -164,6 +172,55 @@ def test_solutions_and_inverses_hold_all_points() -> None:
                 assert_holds(found, p.solve(source.point(right)) if right is not None else p.inv(), source.label)
 
 
+@pytest.mark.parametrize("family", ["gram", "graded", "hilbert", "integers", "diagonal"])
+def test_radii_of_larger_systems_are_at_most_8_times_those_of_python_flint(family: str) -> None:
+    for seed in range(3 if EFFORT == 1 else 5 * EFFORT):
+        source = Source(5000 + seed)
+        a = source.definite(source.rng.choice([16, 20, 25, 30]), family)
+        b = source.matrix(a.nrows(), 2, source.radii)
+        assert_not_wider(sunzi.gemm(a, b), a * b, source.label)
+        for ours, theirs in ((lambda: sunzi.solve(a, b), lambda: a.solve(b)), (lambda: sunzi.inverse(a), a.inv)):
+            try:
+                other = theirs()
+            except ZeroDivisionError:
+                continue
+            found = solved(ours)
+            if found is None:
+                assert not all(ball.is_finite() for ball in other.entries()), source.label
+            else:
+                assert_not_wider(found, other, source.label)
+
+
+def test_triangular_solutions_hold_all_points() -> None:
+    for seed in range(COUNT):
+        source = Source(6000 + seed)
+        order, cols = source.rng.choice([1, 2, 3, 5, 8, 20]), source.rng.choice([1, 3])
+        whole = source.matrix(order, order, source.radii)
+        hard = source.rng.random() < 0.5
+        upper, transpose, right, unit = (source.rng.random() < 0.5 for _ in range(4))
+        for i in range(order):
+            value = fmpq(1) if hard else fmpq(source.rng.randint(1, 1000), 1024)
+            whole[i, i] = source.ball(value, source.radii)
+        t = arb_mat(order, order)
+        for i in range(order):
+            for j in range(order):
+                if i == j or (j > i) == upper:
+                    t[i, j] = arb(1) if unit and i == j else whole[i, j]
+        b = source.matrix(*((cols, order) if right else (order, cols)), source.rng.choice(["none", source.radii]))
+        options = {"uplo": "upper" if upper else "lower", "side": "right" if right else "left"}
+        found = sunzi.trsm(whole, b, transpose=transpose, unit=unit, **options)
+        assert isinstance(found, arb_mat)
+        own = t.transpose() if transpose != right else t
+        turned = found.transpose() if right else found
+        try:
+            assert_not_wider(turned, own.solve(b.transpose() if right else b), source.label)
+        except ZeroDivisionError:
+            pass  # No proof of python-flint's.
+        for _ in range(POINTS):
+            p, q = source.point(own), source.point(b)
+            assert_holds(turned, p.solve(q.transpose() if right else q), source.label)
+
+
 def factor_of(a: fmpq_mat) -> list[list[arb]]:
     """By definition, in balls."""
     order = a.nrows()
@@ -207,6 +264,82 @@ def test_logarithms_hold_all_points() -> None:
         flint.ctx.prec = 3 * source.bits + 300
         for _ in range(POINTS):
             assert found.contains(arb(source.point(a).det()).log()), source.label
+
+
+def test_determinants_hold_all_points() -> None:
+    for seed in range(COUNT):
+        source = Source(7000 + seed)
+        a = source.definite(source.rng.choice([1, 2, 3, 4, 6]))
+        try:
+            found = sunzi.det(a)
+        except sunzi.NotPositiveDefiniteError:
+            continue
+        assert isinstance(found, arb)
+        for _ in range(POINTS):
+            assert holds(found, source.point(a).det()), source.label
+    # Where singular points are among them too.
+    wide = arb_mat([[arb(1, 2), 0.5], [0.5, 1]])
+    assert sunzi.det(wide).contains(0) and sunzi.det(wide).contains(arb(2.75))
+    exact = sunzi.det(arb_mat([[4, 2], [2, 10]]))
+    assert exact == 36 and exact.is_exact()
+
+
+def test_kept_factors_of_balls() -> None:
+    for seed in range(COUNT // 2):
+        source = Source(8000 + seed)
+        a = source.definite(source.rng.choice([1, 2, 4, 7]))
+        b = source.matrix(a.nrows(), 2, source.radii)
+        factor = solved(lambda: sunzi.Cholesky(a))
+        if factor is None:
+            continue
+        for kept in (factor, pickle.loads(pickle.dumps(factor))):
+            assert isinstance(kept.L, arb_mat) and kept.precision == source.bits and kept.order == a.nrows()
+            assert_same(kept.L, sunzi.cholesky(a), source.label)
+            assert_same(kept.U, kept.L.transpose(), source.label)
+            assert_same(kept.inverse(), sunzi.inverse(a), source.label)
+            assert_same(kept.solve(b), sunzi.solve(a, b), source.label)
+            pairs = [[kept.det(), kept.log_det()]], [[sunzi.det(a), sunzi.log_det(a)]]
+            assert_same(arb_mat(pairs[0]), arb_mat(pairs[1]), source.label)
+    factor = sunzi.Cholesky([[arb(4, 0.25), arb(2)], [arb(2), arb(10)]], precision=60)
+    rows = factor.inverse()
+    assert isinstance(rows, list) and isinstance(rows[0][0], arb)
+    solution = factor.solve([8.0, 22.0])
+    assert isinstance(solution, list) and solution[0].contains(1) and not solution[0].is_exact()
+    assert isinstance(factor.solve(sunzi.Matrix([[8.0], [22.0]])), list)
+    for digits in (factor.log_det_digits, lambda: factor.solution_digits([[4]], [1], [1])):
+        with pytest.raises(ValueError, match="digits are not counted for balls"):
+            digits()
+    points = sunzi.Cholesky([[4.0, 2.0], [2.0, 10.0]])
+    assert points.det() == 36.0
+
+
+def test_certified_logarithms_hold_those_of_the_numbers_as_given() -> None:
+    for seed in range(COUNT):
+        rng = random.Random(9000 + seed)
+        order, bits = rng.choice([1, 2, 3, 5, 8]), rng.choice([30, 53, 120, 400])
+        shift, kind = rng.randint(1, 3), rng.choice(["fraction", "text", "float"])
+        rows = [[Fraction(1, i + j + shift) + (i == j) * Fraction(1, 2 ** rng.randint(1, 200)) for j in range(i + 1)] for i in range(order)]
+        rows = [[rows[max(i, j)][min(i, j)] for j in range(order)] for i in range(order)]
+        if kind == "float":
+            rows = [[Fraction(float(value)) for value in row] for row in rows]
+        given = {"fraction": lambda x: x, "text": str, "float": float}[kind]
+        a: object = [[given(value) for value in row] for row in rows]
+        if kind == "fraction" and rng.random() < 0.5:
+            a = sunzi.Matrix(a, precision=300)
+        exact = fmpq_mat([[fmpq(x.numerator, x.denominator) for x in row] for row in rows]).det()
+        try:
+            found = sunzi.log_det(a, precision=bits, certified=True)
+        except ValueError as error:
+            assert exact <= 0 or "may contain" in str(error) or isinstance(error, sunzi.NotPositiveDefiniteError)
+            continue
+        low, high = found
+        assert isinstance(low, Fraction) and isinstance(high, Fraction)
+        flint.ctx.prec = 2000
+        logarithm = arb(exact).log()
+        assert arb(fmpq(low.numerator, low.denominator)) < logarithm + arb((1, -1500)), seed
+        assert logarithm - arb((1, -1500)) < arb(fmpq(high.numerator, high.denominator)), seed
+    low, high = sunzi.log_det(arb_mat([[arb(1, 0.5)]]), certified=True)
+    assert low < -0.69 and high > 0.4 and high < 0.8
 
 
 @pytest.mark.parametrize("bits", [53, 64, 100, 333])
@@ -302,5 +435,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match=r"is the ball .*: pass its midpoint, x.mid\(\)"):
         sunzi.gemm(arb_mat([[arb(1, 0.5)]]), arb_mat([[1]]), exact=True)
     with pytest.raises(ValueError, match=r"is the ball .*: pass its midpoint, x.mid\(\)"):
-        sunzi.trsm(arb_mat([[arb(1, 0.5)]]), arb_mat([[1]]))
+        sunzi.trmm(arb_mat([[arb(1, 0.5)]]), arb_mat([[1]]))
+    with pytest.raises(ValueError, match="the 1 x 1 balls may contain a singular matrix"):
+        sunzi.trsm(arb_mat([[arb(1, 1)]]), arb_mat([[1]]))
     assert sunzi.gemm(arb_mat([[3]]), arb_mat([[4]]), exact=True)[0, 0] == 12

@@ -103,6 +103,21 @@ def test_symmetric_products() -> None:
     assert sunzi.symm(got, right, side="right") == sunzi.gemm(right, got)
 
 
+def test_weighted_gram_matrices_have_the_weights_of_their_rows() -> None:
+    p = random_rows(3, 4, DRAWN, seed=14)
+    d = random_rows(1, 3, DRAWN, seed=15)[0]
+    got = sunzi.weighted_gram(rows_of_mpfr(p), rows_of_mpfr([d])[0])
+    for i in range(4):
+        for j in range(4):
+            assert close(got[i][j], [row[i] * row[j] * weight for row, weight in zip(p, d)])
+            assert got[i][j] == got[j][i]
+    assert sunzi.verify("weighted_gram", rows_of_mpfr(p), rows_of_mpfr([d])[0], got)
+    integers = sunzi.weighted_gram([[1, 2], [3, 4]], [2, -1], transpose=True, alpha=3, exact=True)
+    assert integers == [[3 * (2 - 4), 3 * (6 - 8)], [3 * (6 - 8), 3 * (18 - 16)]]
+    with pytest.raises(ValueError, match="weighted_gram"):
+        sunzi.weighted_gram([[1.0, 2.0]], [1.0, 2.0])
+
+
 def test_eigenvalues_lie_in_their_intervals() -> None:
     a = [[2, 1, 0], [1, 2, 1], [0, 1, 2]]  # 2 - sqrt(2), 2, 2 + sqrt(2)
     for bits in (16, 200):

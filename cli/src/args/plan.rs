@@ -167,6 +167,9 @@ pub struct PlanSyrk {
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
+    /// The rows have weights: plan P^T diag(d) P.
+    #[arg(long, conflicts_with_all = ["nodes", "ranks_per_node"])]
+    pub weights: bool,
     /// Include the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,

@@ -71,6 +71,9 @@ pub struct Syrk {
     /// Compute P P^T instead of P^T P.
     #[arg(long)]
     pub transpose: bool,
+    /// Weights d, a vector: compute P^T diag(d) P, or with --transpose P diag(d) P^T.
+    #[arg(long, value_name = "FILE", conflicts_with = "directory")]
+    pub weights: Option<PathBuf>,
     /// Compute the upper triangle; the output is a symmetric file, which stores the lower triangle in either case.
     #[arg(long)]
     pub upper: bool,

@@ -69,6 +69,9 @@ pub struct VerifySyrk {
     /// Check P P^T instead of P^T P.
     #[arg(long)]
     pub transpose: bool,
+    /// Weights d: the result is P^T diag(d) P, or with --transpose P diag(d) P^T.
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
     #[command(flatten)]
     pub check: Check,
 }

@@ -14,7 +14,7 @@ use sunzi::distributed::{ClusterShape, even_operand_bytes, even_share, plan_syrk
 use sunzi::eigenvalue::{EigenvaluePlan, plan_extreme_eigenvalue};
 use sunzi::plans::{
     CholeskyPlan, Plan, ProductPlanOptions, SolvePlan, UpdatePlan, plan_cholesky, plan_gemm_with, plan_inverse,
-    plan_solve, plan_solve_refined, plan_syrk_with, plan_trsm,
+    plan_solve, plan_solve_refined, plan_syrk_with, plan_trsm, plan_weighted_gram,
 };
 use sunzi::report::Path;
 use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, RefineOptions, Result};
@@ -199,11 +199,15 @@ fn factor_options(promise: PlanPromise, order: usize) -> CholeskyOptions {
 }
 
 fn syrk(session: &mut Session, args: &PlanSyrk) -> Result<()> {
-    let PlanSyrk { rows, cols, precision, self_check, promise, time, ref engine, .. } = *args;
+    let PlanSyrk { rows, cols, precision, weights, self_check, promise, time, ref engine, .. } = *args;
     let request = Request { self_check, ..Request::new(engine, Matrix::bytes_for(rows, cols, precision)) }
         .timing(time, workload(ForecastOperation::Syrk, [rows, cols, 1], precision, promise.accuracy));
     let options = product_options(promise);
-    request.show(session, |ctx| plan_syrk_with(ctx, (rows, cols), precision, &options), describe)
+    let plan = |ctx: &Context| match weights {
+        true => plan_weighted_gram(ctx, rows, cols, 2 * precision, precision, &options),
+        false => plan_syrk_with(ctx, (rows, cols), precision, &options),
+    };
+    request.show(session, plan, describe)
 }
 
 fn syrk_on_cluster(session: &mut Session, args: &PlanSyrk, shape: ClusterShape) -> Result<()> {

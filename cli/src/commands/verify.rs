@@ -9,7 +9,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use sunzi::io::ReadOptions;
-use sunzi::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
+use sunzi::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk, verify_weighted_gram};
 use sunzi::{Context, IndexBase, Matrix, Op, Result, Uplo};
 use sunzi_session::session::Session as _;
 use sunzi_session::units::counted;
@@ -26,8 +26,9 @@ pub struct StoredProduct {
 
 impl From<VerifySyrk> for StoredProduct {
     fn from(args: VerifySyrk) -> StoredProduct {
-        let operands = Operands::Syrk { p: args.p, op: op(args.transpose), uplo: Uplo::Lower };
-        StoredProduct { operands, result: args.q, check: args.check }
+        let VerifySyrk { p, q, transpose, weights, check } = args;
+        let operands = Operands::Syrk { p, op: op(transpose), uplo: Uplo::Lower, weights };
+        StoredProduct { operands, result: q, check }
     }
 }
 
@@ -63,11 +64,15 @@ pub fn run(session: &mut Session, config: &StoredProduct) -> Result<()> {
     let options = VerifyOptions::new().exact_integers(config.check.exact_integers).seed(config.check.seed);
     let stage = || session.stage("verify");
     let (operation, verification) = match &config.operands {
-        Operands::Syrk { p, op, .. } => {
-            let (p, q) = (read(p)?, read(&config.result)?);
+        Operands::Syrk { p, op, weights, .. } => {
+            let (p, d) = (read(p)?, weights.as_deref().map(read).transpose()?);
+            let q = read(&config.result)?;
             let options = options.op(*op);
             stage();
-            ("syrk", verify_syrk(&ctx, &p, &q, precision_bits, &options)?)
+            match d {
+                Some(d) => ("weighted_gram", verify_weighted_gram(&ctx, &p, &d, &q, precision_bits, &options)?),
+                None => ("syrk", verify_syrk(&ctx, &p, &q, precision_bits, &options)?),
+            }
         }
         Operands::Gemm { a, b, op_a, op_b } => {
             let (a, b, c) = (read(a)?, read(b)?, read(&config.result)?);
@@ -96,6 +101,8 @@ pub fn counted_from_one(found: &Verification) -> Verification {
 
 fn describe(config: &StoredProduct, precision_bits: u32, found: &Verification) -> String {
     let product = match &config.operands {
+        Operands::Syrk { op: Op::NoTranspose, weights: Some(_), .. } => "P^T diag(d) P",
+        Operands::Syrk { weights: Some(_), .. } => "P diag(d) P^T",
         Operands::Syrk { op: Op::NoTranspose, .. } => "P^T P",
         Operands::Syrk { .. } => "P P^T",
         Operands::Gemm { .. } => "op(A) op(B)",

@@ -48,7 +48,7 @@ fn what_cannot_be_simulated_is_refused() {
     let sandbox = Sandbox::new();
     let cases = [
         ("--remote-tiles 1", "needs at least"),
-        ("--host-memory 200M", "need at least"),
+        ("--host-memory 200M", "needs at least"),
         ("--grid 2x2", "has 4 processes, not 6"),
         ("--grid 23", "--grid"),
         ("--broadcast telegraph", "[possible values: point_to_point, cs_list,"),

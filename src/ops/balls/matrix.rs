@@ -3,7 +3,7 @@
 use super::bounds::RADIUS_BITS;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::estimate::{Upper, magnitude};
+use crate::ops::estimate::{Upper, magnitude, power};
 use rug::Float;
 
 /// A matrix of balls: the matrices `a` with `|a_ij - midpoint_ij| <= radius_ij` for all entries; these matrices are
@@ -62,6 +62,34 @@ impl BallMatrix {
     /// [`Error::OutOfMemory`].
     pub fn exact(midpoint: Matrix) -> Result<BallMatrix> {
         let radius = Matrix::zeros(midpoint.rows(), midpoint.cols(), RADIUS_BITS)?;
+        Ok(BallMatrix { midpoint, radius })
+    }
+
+    /// Balls that contain the numbers of which these are roundings to nearest at `rounded_bits` bits.
+    ///
+    /// ```
+    /// use sunzi::ball::{self, BallMatrix};
+    /// use sunzi::{Context, Matrix, rug::{Float, Rational}};
+    /// let ctx = Context::builder().threads(1).build()?;
+    /// let third = Matrix::from_floats(1, 1, 128, &[Float::with_val(128, 1) / 3u32])?;
+    /// let a = BallMatrix::rounded(third, 128)?;
+    /// assert!(a.contains(0, 0, &Rational::from((1, 3))));
+    /// let log_det = ball::log_det(&ctx, &a, 128)?; // holds that of 1/3
+    /// assert!((log_det.midpoint + Float::with_val(256, 3).ln()).abs() <= log_det.radius);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::ExponentRange`].
+    pub fn rounded(midpoint: Matrix, rounded_bits: u32) -> Result<BallMatrix> {
+        // Half a unit in the last place of |x| < 2^e.
+        let radius = Matrix::from_fn(midpoint.rows(), midpoint.cols(), RADIUS_BITS, |row, col| {
+            let head = midpoint.get(row, col).head;
+            if head.is_zero() {
+                return Float::new(RADIUS_BITS);
+            }
+            power(head.exponent() - i64::from(rounded_bits) - 1)
+        })?;
         Ok(BallMatrix { midpoint, radius })
     }
 

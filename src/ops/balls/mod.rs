@@ -1,4 +1,4 @@
-//! Balls: enclosures of products, solutions, inverses, Cholesky factors and log-determinants.
+//! Balls: enclosures of products, solutions, inverses, Cholesky factors and determinants.
 //!
 //! A [`BallMatrix`] consists of a matrix of midpoints and a matrix of radii. Each function here returns balls that
 //! contain the exact result for every point of the operands: roundings, truncations and the radii of the operands are
@@ -19,12 +19,16 @@
 
 mod bounds;
 mod cholesky;
+mod determinant;
 mod matrix;
 mod product;
 mod regular;
 mod solve;
+mod triangular;
 
-pub use cholesky::{cholesky, log_det};
+pub use cholesky::cholesky;
+pub use determinant::{det, log_det};
 pub use matrix::{Ball, BallMatrix};
 pub use product::{gemm, syrk};
 pub use solve::{inverse, solve};
+pub use triangular::trsm;

@@ -3,6 +3,7 @@
 mod points;
 mod products;
 mod systems;
+mod triangles;
 
 use crate::common::effort;
 

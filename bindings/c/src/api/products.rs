@@ -50,6 +50,46 @@ pub unsafe extern "C" fn sunzi_syrk(
     }
 }
 
+/// Computes `C := alpha A diag(d) A^T + beta C` (`trans = SUNZI_NO_TRANS`) or `C := alpha A^T diag(d) A + beta C`
+/// (`SUNZI_TRANS`).
+///
+/// Arguments:
+/// - `d`: k x 1 or 1 x k, weights of either sign. If `alpha` is 0, d is not read.
+/// - all others as in `sunzi_syrk`.
+///
+/// Accuracy, for `alpha = 1` and `beta = 0`: `|computed - exact|_ij <= 2^(1 - p) (|A| |D| |A|^T)_ij`; under
+/// `SUNZI_NORM` `2^(1 - p) r_i r_j`, where `r_i` is the square root of `(A |D| A^T)_ii`. Scalars as in `sunzi_syrk`.
+///
+/// Cost: between half and five eighths of that of `sunzi_gemm`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_weighted_gram(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    trans: i32,
+    alpha: *const sunzi_matrix,
+    a: *const sunzi_matrix,
+    d: *const sunzi_matrix,
+    beta: *const sunzi_matrix,
+    c: *const sunzi_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let (uplo, op) = (symmetric_of(uplo)?, op_of("trans", trans)?);
+            let [a, d, c] = operands(["a", "d", "c"], [a, d, c])?;
+            let terms = terms_of(call, alpha, beta)?;
+            let (_, contracted) = Applied { matrix: &a, op }.shape();
+            if d.rows() != 1 || d.cols() != contracted {
+                d.check_shape(contracted, 1)?;
+            }
+            symmetric_product(call, uplo, Applied { matrix: &a, op }, Some(&d), &terms, &c)
+        })
+    }
+}
+
 /// Computes `C := alpha op(A) op(B) + beta C`.
 ///
 /// Arguments:
@@ -175,6 +215,22 @@ pub(crate) unsafe fn syrk(
     terms: &Terms,
     c: &Operand,
 ) -> Outcome<()> {
+    // SAFETY: by contract.
+    unsafe { symmetric_product(call, uplo, a, None, terms, c) }
+}
+
+/// `c := alpha op(a) diag(weights) op(a)^T + beta c`; all weights are 1 where there are none.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn symmetric_product(
+    call: &Call<'_>,
+    uplo: Option<Uplo>,
+    a: Applied<&Operand>,
+    weights: Option<&Operand>,
+    terms: &Terms,
+    c: &Operand,
+) -> Outcome<()> {
     let (order, _) = a.shape();
     c.check_shape(order, order)?;
     // SAFETY: by contract, for all below.
@@ -185,6 +241,11 @@ pub(crate) unsafe fn syrk(
             _ if terms.without_product() => (nothing(0, order)?, Op::NoTranspose),
             Op::NoTranspose => (call.read(a.matrix, Part::All)?, Op::Transpose),
             Op::Transpose => (call.read(a.matrix, Part::All)?, Op::NoTranspose),
+        };
+        let weights = match weights {
+            Some(_) if terms.without_product() => Some(nothing(0, 1)?),
+            Some(weights) => Some(call.read(weights, Part::All)?),
+            None => None,
         };
         let added = terms.added(call, c, part_of(uplo))?;
         let accumulate = added.as_ref().map(|added| symmetric(c.name, added.view(), uplo)).transpose()?;
@@ -197,9 +258,13 @@ pub(crate) unsafe fn syrk(
             .accumulate(accumulate);
         let mut result = call.result(order, order, bits)?;
         let triangle = SymmetricDestination::Triangle(Destination::Matrix(&mut result));
-        let done = sunzi::syrk_into(&call.context(), input.view(), bits, &options, triangle);
+        let ctx = &call.context();
+        let done = match &weights {
+            Some(d) => sunzi::weighted_gram_into(ctx, input.view(), d.view(), bits, &options, triangle),
+            None => sunzi::syrk_into(ctx, input.view(), bits, &options, triangle),
+        };
         call.note_product(&call.done(done)?);
-        finish(call, [Some(input), None], added);
+        finish(call, [Some(input), weights], added);
         let result = match uplo {
             Some(_) => result,
             None => SymmetricMatrix::from_triangle(result, Uplo::Lower)?.into_matrix(),

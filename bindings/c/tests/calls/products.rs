@@ -89,7 +89,37 @@ fn syrk_case(
     // SAFETY: all arrays are live.
     ctx.ok(unsafe { sunzi_syrk(ctx.0, uplo, trans, alpha, &a_matrix, beta, &c_matrix) }, &what);
     c.check(&want, &before, |row, col| within(uplo, row, col), &what);
+    // The same with weights.
+    let shape = if case.is_multiple_of(2) { (k, 1) } else { (1, k) };
+    let d = filled(KINDS[case / 2 % 3], layout, shape, (130, false, 5 + case as u64));
+    let want = sunzi::weighted_gram_with(rust, &a.matrix(|_, _| true), &d.matrix(|_, _| true), bits, &options);
+    let c = filled(c_kind, c_layout, (n, n), (256, case.is_multiple_of(2), 77));
+    let (d_matrix, c_matrix) = (d.describe(), c.describe());
+    // SAFETY: all arrays are live.
+    ctx.ok(unsafe { sunzi_weighted_gram(ctx.0, uplo, trans, alpha, &a_matrix, &d_matrix, beta, &c_matrix) }, &what);
+    c.check(&want.unwrap().result, &before, |row, col| within(uplo, row, col), &what);
     a.check_gaps();
+    d.check_gaps();
+}
+
+#[test]
+fn weights_of_another_number_are_refused() {
+    let ctx = Ctx::new(1);
+    let array = |shape| filled(Kind::Mpfr, SUNZI_COL_MAJOR, shape, (64, false, 1));
+    let (a, c) = (array((3, 4)), array((3, 3)));
+    for (shape, wanted) in [
+        ((4, 1), sunzi_status::SUNZI_OK),
+        ((1, 4), sunzi_status::SUNZI_OK),
+        ((3, 1), sunzi_status::SUNZI_INVALID_SIZE),
+        ((4, 4), sunzi_status::SUNZI_INVALID_SIZE),
+    ] {
+        let d = array(shape);
+        let (a, d, c) = (a.describe(), d.describe(), c.describe());
+        // SAFETY: all arrays are live.
+        let status =
+            unsafe { sunzi_weighted_gram(ctx.0, SUNZI_LOWER, SUNZI_NO_TRANS, ptr::null(), &a, &d, ptr::null(), &c) };
+        assert_eq!(status, wanted, "{shape:?}");
+    }
 }
 
 #[test]

@@ -37,9 +37,10 @@ report : dict, optional
 
 Balls
 -----
-If an operand of `gemm`, `syrk`, `solve`, `inverse`, `cholesky` or `log_det` is an `arb_mat` or holds `arb`, the result
-holds balls too. They contain the exact result for every point of the operands' balls; other operands have the radius 0.
-`ValueError` is raised if it cannot be shown that all points are regular, or positive definite.
+If an operand of `gemm`, `syrk`, `trsm`, `solve`, `inverse`, `cholesky`, `Cholesky`, `det` or `log_det` is an `arb_mat`
+or holds `arb`, the result holds balls too. They contain the exact result for every point of the operands' balls; other
+operands have the radius 0. `ValueError` is raised if it cannot be shown that all points are regular, or positive
+definite.
 
 Errors
 ------
@@ -88,7 +89,7 @@ from sunzi._elementwise import (
     tanh,
     trunc,
 )
-from sunzi._functions import cholesky, gemm, log_det, plan, solve, syrk, trsm
+from sunzi._functions import cholesky, gemm, log_det, plan, solve, syrk, trsm, weighted_gram
 from sunzi._matrices import eye, hstack, vstack, zeros
 from sunzi._reports import Plan, Report, Verification
 from sunzi._sunzi import (
@@ -204,6 +205,7 @@ __all__ = [
     "trunc",
     "verify",
     "vstack",
+    "weighted_gram",
     "zeros",
 ]
 

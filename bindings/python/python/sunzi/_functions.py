@@ -76,6 +76,56 @@ def syrk(
 
 
 @like_first
+def weighted_gram(
+    p: Any,
+    d: Any,
+    *,
+    transpose: bool = False,
+    uplo: _Triangle | None = None,
+    alpha: Any = None,
+    beta: Any = None,
+    c: Any = None,
+    exact: bool = False,
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+    out: Any = None,
+    report: dict[str, Any] | None = None,
+) -> Any:
+    """Compute `alpha Pᵀ diag(d) P + beta C`, or with `transpose` `alpha P diag(d) Pᵀ + beta C`.
+
+    Parameters
+    ----------
+    p : matrix, K x N
+        With `transpose`, P is N x K.
+    d : vector, K
+        Weights of either sign.
+    alpha, beta, c, exact, uplo, accuracy, precision, context, progress, out, report
+        As in `syrk`.
+
+    Returns
+    -------
+    matrix, N x N
+        The symmetric result, of the same kind as `p`.
+
+    Notes
+    -----
+    Accuracy: `|computed - exact| <= 2^(1 - precision) |Pᵀ| |D| |P|` for every entry; with `accuracy="norm"`
+    `2^(1 - precision) r_i r_j`, where `r_i` is the square root of `(Pᵀ |D| P)_ii`.
+    Cost: between half and five eighths of that of `gemm`.
+
+    Examples
+    --------
+    >>> import sunzi
+    >>> sunzi.weighted_gram([[1.0, 3.0], [2.0, 4.0]], [10.0, -1.0])
+    [[6.0, 22.0], [22.0, 74.0]]
+    """
+    options = {"transpose": transpose, "uplo": uplo, "alpha": alpha, "beta": beta, "c": c, "exact": exact}
+    return _sunzi.weighted_gram(p, d, options | _shared(accuracy, precision, context, progress, out, report))
+
+
+@like_first
 def gemm(
     a: Any,
     b: Any,
@@ -327,6 +377,7 @@ def log_det(
     *,
     uplo: _Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
+    certified: bool = False,
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -337,26 +388,39 @@ def log_det(
     ----------
     a : matrix, n x n
         Symmetric positive definite matrix; see `cholesky`.
+    certified : bool
+        The result is two fractions, between which the logarithm is proven to lie: that for the numbers as they are
+        given, before fractions and decimals are rounded, and of balls for every point.
     uplo, accuracy, precision, context, progress
         Options of all functions; see `help(sunzi)`.
 
     Returns
     -------
     number
-        The logarithm, of the type of the entries of `a`.
+        The logarithm, of the type of the entries of `a`; with `certified` a pair `(low, high)` of fractions.
 
     Raises
     ------
     NotPositiveDefiniteError, NotSymmetricError
         As `cholesky`.
+    ValueError
+        With `certified` and for balls: no proof is found that the determinant is positive.
+
+    Notes
+    -----
+    Accuracy with `certified`: the interval is a few units in the last place wide. Cost: a factorisation and an inverse,
+    with as many bits as the condition requires.
 
     Examples
     --------
     >>> import sunzi
     >>> sunzi.log_det([[4.0, 2.0], [2.0, 10.0]])
     3.58351893845611
+    >>> low, high = sunzi.log_det([["1/3", "0"], ["0", "3"]], precision=60, certified=True)
+    >>> low <= 0 <= high, float(high - low) < 1e-17
+    (True, True)
     """
-    return _sunzi.log_det(a, {"uplo": uplo} | _shared(accuracy, precision, context, progress, None, None))
+    return _sunzi.log_det(a, {"uplo": uplo, "certified": certified} | _shared(accuracy, precision, context, progress, None, None))
 
 
 def plan(

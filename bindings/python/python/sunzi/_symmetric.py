@@ -288,7 +288,7 @@ def diagonal(a: Any, *, precision: int | None = None) -> Any:
 
 
 def verify(
-    operation: Literal["syrk", "gemm", "cholesky", "solve", "inverse", "trsm"],
+    operation: Literal["syrk", "weighted_gram", "gemm", "cholesky", "solve", "inverse", "trsm"],
     *matrices: Any,
     transpose_a: bool = False,
     transpose_b: bool = False,
@@ -308,6 +308,7 @@ def verify(
     ----------
     operation, *matrices
         The last matrix is the result. `verify("syrk", p, q)`: `q` is `PᵀP`, with `transpose_a` `P Pᵀ`.
+        `verify("weighted_gram", p, d, q)`: `q` is `Pᵀ diag(d) P`, with `transpose_a` `P diag(d) Pᵀ`.
         `verify("gemm", a, b, c)`: `c` is `op(A) op(B)`. `verify("cholesky", a, l)`: `l` is lower triangular with
         `A = L Lᵀ`, with `uplo="upper"` upper triangular with `A = UᵀU`. `verify("solve", a, b, x)`: `A X = B`.
         `verify("inverse", a, x)`: `A X = I`. `verify("trsm", t, b, x)`: `op(T) X = alpha B`, with `side="right"`

@@ -8,13 +8,14 @@ use crate::signals::{Mode, in_mode};
 use rug::Float;
 use std::time::Instant;
 use sunzi::io::FileInfo;
-use sunzi::plans::{ProductPlanOptions, plan_gemm_with, plan_syrk_with};
-use sunzi::{Context, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, gemm_with, syrk_with};
+use sunzi::plans::{ProductPlanOptions, plan_gemm_with, plan_syrk_with, plan_weighted_gram};
+use sunzi::{Context, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions};
+use sunzi::{gemm_with, syrk_with, weighted_gram_with};
 use sunzi_session::engine::{least_bytes, limited};
 
 /// The operands of a product, all in memory.
 struct ProductInputs {
-    /// P, or A and B.
+    /// P, P and its weights, or A and B.
     operands: Vec<Matrix>,
     accumulate: Option<Matrix>,
     alpha: Option<Float>,
@@ -70,7 +71,13 @@ fn admit(session: &Session, config: &Product, reader: &Reader<'_>) -> Result<()>
     let files = config.operands.files().into_iter().chain(config.choices.accumulate.as_deref()).collect::<Vec<_>>();
     reader.admit(&files, |infos| {
         let plan = |ctx: &Context| match config.operands {
-            Operands::Syrk { op, .. } => plan_syrk_with(ctx, shape(&infos[0], op), bits, &options),
+            Operands::Syrk { op, ref weights, .. } => {
+                let (rows, cols) = shape(&infos[0], op);
+                match weights {
+                    Some(_) => plan_weighted_gram(ctx, rows, cols, bits.saturating_mul(2), bits, &options),
+                    None => plan_syrk_with(ctx, (rows, cols), bits, &options),
+                }
+            }
             Operands::Gemm { op_a, op_b, .. } => {
                 let ((rows, contracted), (_, cols)) = (shape(&infos[0], op_a), shape(&infos[1], op_b));
                 plan_gemm_with(ctx, (rows, cols), contracted, bits, &options)
@@ -95,7 +102,10 @@ fn multiply(ctx: &Context, config: &Product, inputs: &ProductInputs) -> Result<O
                 .alpha(alpha)
                 .beta(beta)
                 .accumulate(accumulate);
-            let Outcome { result, report } = syrk_with(ctx, &operands[0], *bits, &options)?;
+            let Outcome { result, report } = match &operands[..] {
+                [p, d] => weighted_gram_with(ctx, p, d, *bits, &options)?,
+                _ => syrk_with(ctx, &operands[0], *bits, &options)?,
+            };
             Ok(Outcome { result: result.into_matrix(), report })
         }
         Operands::Gemm { op_a, op_b, .. } => {

@@ -28,7 +28,7 @@ use sunzi_session::units::{counted, describe, format_bytes, format_seconds};
 
 /// The two products, with the files that they read.
 pub enum Operands {
-    /// `P^T P`, or `P P^T` with [`Op::Transpose`].
+    /// `P^T P`, or `P P^T` with [`Op::Transpose`]; with weights `P^T diag(d) P`, or `P diag(d) P^T`.
     Syrk {
         /// The file of P.
         p: PathBuf,
@@ -36,6 +36,8 @@ pub enum Operands {
         op: Op,
         /// The triangle computed.
         uplo: Uplo,
+        /// The file of the weights.
+        weights: Option<PathBuf>,
     },
     /// `op(A) op(B)`.
     Gemm {
@@ -51,10 +53,12 @@ pub enum Operands {
 }
 
 impl Operands {
-    /// The files of the operands: one of a SYRK, two of a GEMM.
+    /// The files of the operands: one of a SYRK, with that of its weights; two of a GEMM.
     pub fn files(&self) -> Vec<&Path> {
         match self {
-            Operands::Syrk { p, .. } => vec![p],
+            Operands::Syrk { p, weights, .. } => {
+                [Some(p), weights.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect()
+            }
             Operands::Gemm { a, b, .. } => vec![a, b],
         }
     }
@@ -76,11 +80,12 @@ pub struct Product {
 
 impl From<Syrk> for Product {
     fn from(args: Syrk) -> Product {
-        let Syrk { p, transpose, upper, accumulate_triangle, ignore_other_triangle, choices, output, storage } = args;
+        let Syrk { p, transpose, weights, upper, accumulate_triangle, ignore_other_triangle, .. } = args;
+        let (choices, output, storage) = (args.choices, args.output, args.storage);
         let named = |uplo| NamedTriangle { uplo, ignores_other: ignore_other_triangle };
         let uplo = if upper { Uplo::Upper } else { Uplo::Lower };
         Product {
-            operands: Operands::Syrk { p, op: op(transpose), uplo },
+            operands: Operands::Syrk { p, op: op(transpose), uplo, weights },
             accumulate_triangle: accumulate_triangle.map(named),
             choices,
             output,

@@ -11,7 +11,7 @@ use crate::signals::while_computing;
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::comm::{Transport, agreed};
 use sunzi::distributed::{DistMatrix, DistOptions, DistOutcome, NodePlan, PlanHook};
-use sunzi::distributed::{Team, TeamOptions, even_share, gemm_rows, plan_gemm, plan_syrk, syrk};
+use sunzi::distributed::{Team, TeamOptions, even_share, gemm_rows, plan_gemm, plan_syrk, syrk, weighted_gram};
 use sunzi::plans::{Plan, ProductPlanOptions};
 use sunzi::{Context, Matrix, Op, Result, Uplo};
 use sunzi_session::engine::limited;
@@ -133,6 +133,7 @@ fn multiply(
         .on_plan(on_plan);
     let (rows, bits) = (inputs.operands.iter().map(Matrix::view).collect::<Vec<_>>(), inputs.precision_bits);
     match config.operands {
+        Operands::Syrk { weights: Some(_), .. } => weighted_gram(ctx, team, &rows[..1], &rows[1..], bits, &options),
         Operands::Syrk { .. } => syrk(ctx, team, &rows, bits, &options),
         Operands::Gemm { .. } => gemm_rows(ctx, team, (&rows[..1], &rows[1..]), bits, &options),
     }
@@ -163,9 +164,10 @@ fn plan_line(plan: &Plan, node: &NodePlan) -> String {
 /// next to its tiles.
 fn node_budget(config: &Product, inputs: &RankInputs, team: &Team) -> Result<Option<Budget>> {
     let Some(limit) = config.choices.engine.memory_bytes else { return Ok(None) };
-    // P^T P has as many rows as P has columns, A^T B as A; both have the columns of the last operand.
+    // P^T P has as many rows and columns as P has columns; A^T B has as many rows as A has columns, and those of B.
     let cols = |operand: Option<&Matrix>| operand.map_or(0, Matrix::cols);
-    let (first, last) = (inputs.operands.first(), inputs.operands.last());
+    let first = inputs.operands.first();
+    let last = if matches!(config.operands, Operands::Syrk { .. }) { first } else { inputs.operands.last() };
     let gathered = Matrix::bytes_for(cols(first), cols(last), inputs.precision_bits);
     let own = inputs.operands.iter().map(Matrix::bytes).sum::<u64>()
         + inputs.accumulate.as_ref().map_or(0, DistMatrix::bytes);

@@ -39,7 +39,10 @@ impl RankInputs {
     pub fn read(session: &Session, config: &Product, team: &Team) -> Result<RankInputs> {
         let world = team.world();
         let sources = match &config.operands {
-            Operands::Syrk { p, op, .. } => vec![Source { path: p, transposed: *op == Op::Transpose }],
+            Operands::Syrk { p, op, weights, .. } => {
+                let weights = weights.iter().map(|path| Source { path, transposed: false });
+                std::iter::once(Source { path: p, transposed: *op == Op::Transpose }).chain(weights).collect()
+            }
             Operands::Gemm { a, b, op_a, op_b } => vec![
                 Source { path: a, transposed: *op_a == Op::NoTranspose },
                 Source { path: b, transposed: *op_b == Op::Transpose },

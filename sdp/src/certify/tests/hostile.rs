@@ -83,7 +83,7 @@ fn denominators_that_have_nothing_in_common_are_refused() {
     };
     let (_folder, path) = at("a.dat-s", coprime(300));
     read_exact(&path).unwrap();
-    assert!(refused("a.dat-s", coprime(700)).contains("common denominator of some numbers has more than 524288 bits"));
+    assert!(refused("a.dat-s", coprime(700)).contains("more bits than the limit of 524288 bits"));
 }
 
 #[test]
