@@ -111,7 +111,9 @@ fn what_cannot_be_simulated_is_refused_with_numbers() {
     assert!(refused(&SimulationOptions { order: 0, ..options() }).contains("0 tile rows"));
     assert!(refused(&SimulationOptions { jitter: -1.0, ..options() }).contains("jitter -1"));
     assert!(refused(&SimulationOptions { slow: vec![(12, 2.0)], ..options() }).contains("12 processes"));
-    assert!(refused(&SimulationOptions { most_updates: 2, ..options() }).contains("2 updates at a time are not possible"));
+    assert!(
+        refused(&SimulationOptions { most_updates: 2, ..options() }).contains("2 updates at a time are not possible")
+    );
     let stopped =
         simulate(&tsubame(), &SimulationOptions { order: 150_000, ..options() }, &mut Recorder::none(), &|| false);
     assert_eq!(stopped.unwrap_err().exit_code(), 130);
