@@ -314,7 +314,7 @@ mod tests {
     /// Every parameter that is a file is known to be read or written: a new one is added to either list.
     #[test]
     fn files_are_inputs_or_outputs() {
-        const INPUTS: [&str; 16] = [
+        const INPUTS: [&str; 17] = [
             "a",
             "accumulate",
             "b",
@@ -330,6 +330,7 @@ mod tests {
             "q",
             "right",
             "t",
+            "weights",
             "x",
         ];
         fn visit(parser: &Parser, found: &mut Vec<String>) {

@@ -94,7 +94,8 @@ fn a_weighted_product_is_computed_and_verified() {
     assert_eq!((&report["operation"], report["rows"].as_u64()), (&"weighted_gram".into(), Some(60)));
     let minimum = sandbox.fail("syrk P.mtx --weights d.mtx -o X.mtx --precision 200 --memory 1K", 4);
     let minimum = named_minimum(&minimum);
-    for choice in [format!("--memory {minimum}"), "--upper --kernel f64".into(), "--window heap --threads 2".into()] {
+    for choice in [format!("--memory {minimum}"), "--upper --kernel f64".into(), "--window heap --threads 2 -q".into()]
+    {
         sandbox.run(&format!("syrk P.mtx --weights d.mtx -o R.mtx --precision 200 {choice}"));
         assert!(sandbox.bytes("Q.mtx") == sandbox.bytes("R.mtx"), "{choice}");
     }

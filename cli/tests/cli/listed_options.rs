@@ -145,7 +145,8 @@ fn listed_options_are_accepted() {
     for section in page.split("\n## sunzi").skip(1) {
         let (command, rows) = section.split_once('\n').unwrap();
         let command = command.trim();
-        let starts = |line: &&&str| line.strip_prefix(command).is_some_and(|rest| rest.starts_with(' '));
+        let starts =
+            |line: &&&str| line.strip_prefix(command).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
         let lines = LINES.iter().filter(starts).collect::<Vec<_>>();
         for Listed { option, value } in rows.lines().filter_map(listed) {
             let words = value.map_or(option.clone(), |value| format!("{option} {value}"));

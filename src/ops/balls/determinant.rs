@@ -111,9 +111,16 @@ impl Relative {
     fn of(ctx: &Context, a: &BallMatrix, precision_bits: u32, operation: &str) -> Result<Relative> {
         let definite = Definite::new(ctx, a, precision_bits, Accuracy::Norm)?;
         let a = &mirrored(a)?;
-        let perturbation = perturbation(ctx, a, definite.factor.factor().view())?;
-        // A bound of the inverses of the balls around the midpoint that hold L L^T.
-        let around = BallMatrix::trusted(a.midpoint().clone(), residual(&perturbation, a)?);
+        let factor = definite.factor.factor();
+        let perturbation_of = |a: &BallMatrix| perturbation(ctx, a, factor.view());
+        let perturbation = perturbation_of(a)?;
+        // A bound of the inverses of the balls around the midpoint that hold L L^T. Their radii are the residual, which
+        // may be far below the last bit of the radii of `a`.
+        let residual = match a.radius().max_norm().is_zero() {
+            true => perturbation.clone(),
+            false => perturbation_of(&BallMatrix::exact(a.midpoint().clone())?)?,
+        };
+        let around = BallMatrix::trusted(a.midpoint().clone(), residual);
         let (inverse, regular) = definite.regular(ctx, around.view(), operation)?;
         let size = regular.solution(ctx, &bounds::magnitudes(inverse.view())?)?;
         let bound = bounds::product(ctx, size.view(), perturbation.view())?;
@@ -172,14 +179,6 @@ impl DiagonalProduct {
         let error = Upper(Float::with_val(RADIUS_BITS, roundings)).times(&power(1 - i64::from(bits))).0;
         DiagonalProduct { significand, exponent, error }
     }
-}
-
-/// The part of a perturbation that does not come from the radii.
-fn residual(perturbation: &Matrix, a: &BallMatrix) -> Result<Matrix> {
-    Matrix::from_fn(a.rows(), a.cols(), RADIUS_BITS, |row, col| {
-        let whole = perturbation.float(row, col);
-        Float::with_val_round(RADIUS_BITS, &whole - &a.radius().float(row, col), Round::Up).0
-    })
 }
 
 /// The same balls with the larger radius of each entry and its mirror image, which hold all points of both triangles.

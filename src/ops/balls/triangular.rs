@@ -40,7 +40,7 @@ const SHARP_LOG2: i32 = -10;
 /// use sunzi::{Context, Matrix, TrsmOptions, rug::Rational};
 /// let ctx = Context::new()?;
 /// let radius = Matrix::from_f64s(2, 2, 64, &[0.0, 0.0, 0.0, 1.0])?;
-/// let t = BallMatrix::new(Matrix::from_f64s(2, 2, 128, &[1.0, 0.0, 2.0, 3.0])?, &radius)?;
+/// let t = BallMatrix::new(Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?, &radius)?;
 /// let b = BallMatrix::exact(Matrix::from_f64s(2, 1, 128, &[5.0, 18.0])?)?;
 /// let x = ball::trsm(&ctx, &t, &b, 128, &TrsmOptions::new())?; // 5, and 8 / 3 for the midpoint
 /// assert!(x.contains(1, 0, &Rational::from(4)) && x.contains(1, 0, &Rational::from(2)));

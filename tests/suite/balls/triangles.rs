@@ -128,7 +128,7 @@ fn radii_are_those_of_the_worst_corner() {
     }
     for r in [0.5, 1e10, 1e100] {
         let t = Matrix::from_f64s(2, 2, 64, &[1.0, 0.0, 0.0, 2.0]).unwrap();
-        let t = BallMatrix::new(t, &Matrix::from_f64s(2, 2, 64, &[0.0, 7.0, r, 0.0]).unwrap()).unwrap();
+        let t = BallMatrix::new(t, &Matrix::from_f64s(2, 2, 64, &[0.0, r, 7.0, 0.0]).unwrap()).unwrap();
         let b = BallMatrix::exact(Matrix::from_f64s(2, 1, 64, &[1.0, 0.0]).unwrap()).unwrap();
         let radius = ball::trsm(&ctx, &t, &b, 64, &options).unwrap().radius().float(1, 0).to_f64();
         assert!((1.0..1.001).contains(&(radius / (r / 2.0))), "{r}: {radius}");
@@ -138,7 +138,7 @@ fn radii_are_those_of_the_worst_corner() {
 #[test]
 fn scalars_and_what_is_refused() {
     let ctx = context();
-    let t = BallMatrix::exact(Matrix::from_f64s(2, 2, 64, &[1.0, 0.0, 2.0, 0.0]).unwrap()).unwrap();
+    let t = BallMatrix::exact(Matrix::from_f64s(2, 2, 64, &[1.0, 2.0, 0.0, 0.0]).unwrap()).unwrap();
     let b = BallMatrix::exact(Matrix::from_f64s(2, 1, 64, &[1.0, 4.0]).unwrap()).unwrap();
     let alpha = Float::with_val(64, -2);
     let unit = TrsmOptions::new().diag(Diag::Unit).alpha(&alpha);
@@ -151,6 +151,6 @@ fn scalars_and_what_is_refused() {
     let refused = ball::trsm(&ctx, &t, &b, 64, &TrsmOptions::new().side(Side::Right));
     assert!(matches!(refused, Err(Error::ShapeMismatch { .. })));
     let infinite = Float::with_val(64, f64::INFINITY);
-    let refused = ball::trsm(&ctx, &t, &b, 64, &TrsmOptions::new().alpha(&infinite));
+    let refused = ball::trsm(&ctx, &t, &b, 64, &TrsmOptions::new().diag(Diag::Unit).alpha(&infinite));
     assert!(matches!(refused, Err(Error::InvalidArgument(_))));
 }
