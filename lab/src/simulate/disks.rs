@@ -1,4 +1,5 @@
-//! Disks: each moves one request after the other, at its rates, and answers a latency after the last byte.
+//! Disks: each moves one request after the other, at its rates, and answers a latency after the last byte. Jitter also
+//! multiplies the times of requests and conversions. Diagonal tiles take the bytes of whole tiles.
 
 use super::Cluster;
 use super::accelerator::SerialEngine;

@@ -1,5 +1,6 @@
 //! A process above a disk: the contents of its memory, by the very [`TileLevel`] of a real run, the next work of its
-//! workers, and the requests to the disk.
+//! workers, and the requests to the disk. At most [`MOST_TRANSFERS`] tiles of other processes are received and written
+//! at a time; further ones wait before the link.
 //!
 //! Promise: no more tiles are here than there is room for, and a run begins when all its tiles are here; anything else
 //! is an error. Depends on: tiles, bytes. Independent of: the model of the disk, the other processes.
