@@ -380,7 +380,11 @@ fn promise(accuracy: Accuracy, range_bits: u32) -> Option<String> {
 
 /// The shape of a product and the engine that it runs on.
 fn heading(plan: &Plan) -> String {
-    let name = if plan.operation == "syrk" { "Q := P^T P" } else { "C := A B" };
+    let name = match plan.operation {
+        "syrk" => "Q := P^T P",
+        "weighted_gram" => "Q := P^T diag(d) P",
+        _ => "C := A B",
+    };
     let Plan { rows, cols, contracted, precision_bits, working_bits, kernel, .. } = plan;
     let threads = if plan.team.is_some() { String::new() } else { format!(", {}", counted(plan.threads, "thread")) };
     format!(

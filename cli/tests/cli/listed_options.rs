@@ -93,6 +93,7 @@ const LINES: &[&str] = &[
     "bench solve --device soft",
     "bench batch --operation syrk",
     "bench step",
+    "bench step --cols 100",
     "bench kernel",
     "gpu-check --device soft",
     "simulate cholesky --order 9 --processes 4",
