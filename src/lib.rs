@@ -86,7 +86,9 @@
 //! [`Cholesky::inverse`].
 //!
 //! [`Cholesky::solution_digits`] and similar methods estimate how many digits of a result are correct, and
-//! [`Cholesky::certify`] proves a number of correct digits.
+//! [`Cholesky::certify`] proves a number of correct digits. Both take the operands as exact. If entries were rounded
+//! before the call (1/3), [`Cholesky::certify_with`] and [`Cholesky::solution_digits_with`] include the effect, by an
+//! [`estimate::InputRounding`].
 //!
 //! # Debug builds
 //!

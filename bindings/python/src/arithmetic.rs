@@ -93,7 +93,9 @@ pub fn plus_number(py: Python<'_>, view: &View, number: &Float) -> PyResult<View
 /// # Errors
 /// As [`sum`].
 pub fn multiple(py: Python<'_>, view: &View, number: &Float) -> PyResult<View> {
-    by_parts(py, view, view.precision_bits(), |view, rows, cols| view.block(rows, cols).to_whole()?.scale(number))
+    let bits = view.precision_bits();
+    let scaled = by_parts(py, view, bits, |view, rows, cols| view.block(rows, cols).to_whole()?.scale(number))?;
+    Ok(scaled.after_rounding(rounded_again(view, bits)))
 }
 
 /// Every entry over a number, rounded once to the precision of the matrix.
@@ -102,7 +104,8 @@ pub fn multiple(py: Python<'_>, view: &View, number: &Float) -> PyResult<View> {
 /// As [`sum`].
 pub fn quotient(py: Python<'_>, view: &View, number: &Float) -> PyResult<View> {
     let bits = view.precision_bits();
-    mapped(py, ENTRIES_AT_A_TIME, view, bits, |entry| in_range(Float::with_val(bits, entry / number)))
+    let divided = mapped(py, ENTRIES_AT_A_TIME, view, bits, |entry| in_range(Float::with_val(bits, entry / number)))?;
+    Ok(divided.after_rounding(rounded_again(view, bits)))
 }
 
 /// The same numbers rounded to `bits` bits, to nearest, ties to even; the same memory where they have as many.
@@ -113,10 +116,12 @@ pub fn rounded(py: Python<'_>, view: &View, bits: u32) -> PyResult<View> {
     if bits == view.precision_bits() {
         return Ok(view.clone());
     }
-    by_parts(py, view, bits, |view, rows, cols| {
+    let copy = by_parts(py, view, bits, |view, rows, cols| {
         let part = view.block(rows, cols).rounded(bits)?;
         part.entries().to_matrix()
-    })
+    })?;
+    // Fewer bits are a choice of the caller: from now on the result counts as exact.
+    Ok(copy.after_rounding(view.rounded_bits().filter(|&own| own < bits)))
 }
 
 /// A number in the one form that all precisions share.
@@ -170,13 +175,20 @@ pub fn holds(py: Python<'_>, view: &View, number: FloatRef<'_>) -> PyResult<bool
 /// # Errors
 /// `MemoryError`.
 pub fn with_signs(py: Python<'_>, view: &View, sign: impl Fn(Head) -> Head + Sync) -> PyResult<View> {
-    by_parts(py, view, view.precision_bits(), |view, rows, cols| {
+    let changed = by_parts(py, view, view.precision_bits(), |view, rows, cols| {
         let mut copy = view.block(rows, cols).entries().to_matrix()?;
         for head in copy.parts_mut().0 {
             *head = sign(Head(*head)).0;
         }
         Ok(copy)
-    })
+    })?;
+    Ok(changed.after_rounding(view.rounded_bits()))
+}
+
+/// The record of roundings of a multiple or a quotient: the relative error of the entry, of the number, and of the
+/// result, each at most 2 to the power of minus the bits, are together below 4 times the largest of them.
+fn rounded_again(view: &View, bits: u32) -> Option<u32> {
+    view.rounded_bits().map(|own| own.min(bits).saturating_sub(2).max(1))
 }
 
 /// The numbers with the opposite signs.

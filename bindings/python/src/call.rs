@@ -48,6 +48,10 @@ impl<'py> Call<'py> {
             options: options.clone(),
             clock: Clock { start: Instant::now(), computing: None, computed: None },
         };
+        // Statistics of an earlier call are not those of this one.
+        if let Some(report) = &call.report {
+            report.clear();
+        }
         match call.runner.progress.as_ref().filter(|progress| !progress.is_callable()) {
             Some(other) => {
                 let name = other.get_type().fully_qualified_name()?;

@@ -61,7 +61,7 @@ pub fn load(runner: &Runner<'_>, path: &Path, form: FileForm<'_>, bits: Option<u
     for remark in &loaded.remarks {
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(remark.as_str())?, 2)?;
     }
-    Ok(loaded.matrix.into())
+    Ok(View::from(loaded.matrix).after_rounding(loaded.rounded_bits))
 }
 
 /// Reads a file, in this format, whatever its name is.

@@ -88,6 +88,7 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(elementwise::elementwise, module)?)?;
     module.add_function(wrap_pyfunction!(stack::joined, module)?)?;
     module.add_function(wrap_pyfunction!(stack::line, module)?)?;
+    module.add_function(wrap_pyfunction!(stack::restored, module)?)?;
     module.add_function(wrap_pyfunction!(factors::ldlt, module)?)?;
     module.add_function(wrap_pyfunction!(factors::inverse, module)?)?;
     module.add_function(wrap_pyfunction!(factors::det, module)?)?;

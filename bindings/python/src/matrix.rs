@@ -19,6 +19,7 @@ use crate::matrix_object::Matrix;
 use crate::output::{Builder, Shape};
 use crate::runner::Runner;
 use crate::text::{self, NumberFormat};
+use crate::view::View;
 use pyo3::exceptions::{PyTypeError, PyValueError, PyZeroDivisionError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -137,7 +138,9 @@ impl Matrix {
 
     /// A copy in its own memory; a view keeps the whole matrix that it is a part of.
     fn copy(&self, py: Python<'_>) -> PyResult<Matrix> {
-        Ok(self.like(py.detach(|| self.view().entries().to_matrix()).or_raise(py)?.into()))
+        let view = self.view();
+        let copy = py.detach(|| view.entries().to_matrix()).or_raise(py)?;
+        Ok(self.like(View::from(copy).after_rounding(view.rounded_bits())))
     }
 
     fn __len__(&self) -> usize {
@@ -500,8 +503,8 @@ impl Matrix {
             let whole = (Matrix::new(matrix.view(), matrix.kind), matrix.line == Line::Row).into_pyobject(py)?;
             return (py.import("sunzi._sunzi")?.getattr("line")?, whole).into_pyobject(py);
         }
-        let arguments = (matrix.to_bytes(py)?, matrix.kind.name()).into_pyobject(py)?;
-        (slf.get_type().getattr("from_bytes")?, arguments).into_pyobject(py)
+        let arguments = (matrix.to_bytes(py)?, matrix.kind.name(), matrix.view().rounded_bits()).into_pyobject(py)?;
+        (py.import("sunzi._sunzi")?.getattr("restored")?, arguments).into_pyobject(py)
     }
 
     /// At most eight rows and eight columns, with six digits of each entry.

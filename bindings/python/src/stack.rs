@@ -1,7 +1,8 @@
 //! Matrices joined below and next to each other.
 
 use crate::arithmetic::rounded;
-use crate::call::checked_bits;
+use crate::call::{checked_bits, number_kind};
+use crate::files::from_bytes;
 use crate::index::Line;
 use crate::input::{Bits, Operand, ReadPart, stack, working_bits};
 use crate::matrix_object::Matrix;
@@ -40,6 +41,14 @@ pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) ->
     let whole = stack(py, &views, bits)?;
     let whole = if beside { whole.transpose() } else { whole };
     Ok(Matrix::new(rounded(py, &whole, bits)?, kind))
+}
+
+/// A matrix from the bytes of `Matrix.to_bytes`, with the fewest bits to which its entries were rounded; used by
+/// pickles.
+#[pyfunction]
+#[pyo3(signature = (data, numbers, rounded_bits))]
+pub fn restored(py: Python<'_>, data: &[u8], numbers: &str, rounded_bits: Option<u32>) -> PyResult<Matrix> {
+    Ok(Matrix::new(from_bytes(py, data)?.after_rounding(rounded_bits), number_kind(numbers)?))
 }
 
 /// A matrix as a row or a column whose single index counts entries; used by pickles.

@@ -134,7 +134,9 @@ pub fn eigenvalue<'py>(
     let a = Operand::of(a, if l.is_some() { "x" } else { "a" }, part_of(uplo))?;
     let l = l.map(|l| Operand::of(l, "l", ReadPart::Triangle(Uplo::Lower))).transpose()?;
     let natural = l.as_ref().and_then(|l| l.natural_bits).max(a.natural_bits).unwrap_or(0);
-    let (read, shape) = (Bits::Round(natural.max(bits)), Shape { container: a.container, kind: NumberKind::Fraction });
+    // Roundings of what is read move no eigenvalue by more than the least width of an interval of these bits.
+    let read = Bits::Round(natural.max(2 * bits + 64));
+    let shape = Shape { container: a.container, kind: NumberKind::Fraction };
     let l = l.map(|l| l.view(call.py(), read)).transpose()?;
     let search = Search { a: a.view(call.py(), read)?, l, uplo, shape };
     let options = EigenvalueOptions::new().which(which);
@@ -148,7 +150,13 @@ pub fn eigenvalue<'py>(
         ),
         None => sunzi::eigenvalue::extreme_eigenvalue_with(ctx, symmetric(&search.a, search.uplo), bits, &options),
     })?;
-    let EigenvalueInterval { lower, upper } = outcome.result;
+    let interval = match search.a.rounded_bits() {
+        Some(rounded_bits) if search.l.is_none() => {
+            outcome.result.widened_by_rounding(search.a.entries(), rounded_bits)
+        }
+        _ => outcome.result,
+    };
+    let EigenvalueInterval { lower, upper } = interval;
     let ends = [number(call.py(), &lower, search.shape)?, number(call.py(), &upper, search.shape)?];
     Ok(PyTuple::new(call.py(), ends)?.into_any())
 }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import decimal
 import math
 import os
+import pickle
 import random
 from fractions import Fraction
 
@@ -166,3 +168,66 @@ def test_digits_are_those_of_the_numbers_as_given() -> None:
     for tally in [solutions, inverses, reports]:
         assert tally.answers > 4 * SEEDS
         tally.check()
+
+
+def is_positive(rows: Rows, shift: Fraction) -> bool:
+    """Whether `A - shift I` is positive definite: exact elimination."""
+    a = [[x - shift * (i == j) for j, x in enumerate(row)] for i, row in enumerate(rows)]
+    for k, pivot_row in enumerate(a):
+        if pivot_row[k] <= 0:
+            return False
+        for row in a[k + 1 :]:
+            factor = row[k] / pivot_row[k]
+            for j in range(k, len(a)):
+                row[j] -= factor * pivot_row[j]
+    return True
+
+
+def test_intervals_hold_the_least_eigenvalue_of_the_numbers_as_given() -> None:
+    tiny = Fraction(1, 2**4000)
+    for seed in range(SEEDS):
+        rng = random.Random(seed)
+        rows = rng.choice(FAMILIES)(rng.randint(2, 7), rng)
+        form = rng.choice(["fraction", "matrix"])
+        bits = rng.choice([20, 32, 53, 120, 250])
+        a = rows if form == "fraction" else sunzi.Matrix(rows, precision=rng.choice([53, 150]))
+        low, high = sunzi.extreme_eigenvalue(a, precision=bits)
+        assert is_positive(rows, low - tiny), (seed, form, bits)
+        assert not is_positive(rows, high + tiny), (seed, form, bits)
+    low, high = sunzi.extreme_eigenvalue([["0.1"]])
+    assert low <= Fraction(1, 10) <= high and high - low < Fraction(1, 10**9)
+
+
+def test_copies_and_multiples_remember_what_was_rounded() -> None:
+    rows = [[Fraction(1, i + j + 1) for j in range(12)] for i in range(12)]
+    m = sunzi.Matrix(rows, precision=150)
+    same = {
+        "itself": m,
+        "copy": m.copy(),
+        "deepcopy": copy.deepcopy(m),
+        "pickle": pickle.loads(pickle.dumps(m)),
+        "more bits": sunzi.Matrix(m, precision=400),
+        "below": sunzi.vstack([m[:5], m[5:]]),
+        "beside": sunzi.hstack([m[:, :5], m[:, 5:]]),
+        "signs": -(-m),
+        "product": m * 1,
+        "quotient": (m / 3) * 3,
+    }
+    b = [[Fraction(1)]] * 12
+    exact = solved(rows, b)
+    assert exact is not None
+    for name, a in same.items():
+        report = sunzi.Report()
+        found = exact_rows(sunzi.solve(a, b, precision=400, certified=True, report=report))
+        truth = right_digits(found, exact, True)
+        assert report["certified"] <= truth + 1e-12, (name, report["certified"], truth)
+        assert report["certified"] > 20, name
+
+
+def test_a_report_has_the_figures_of_one_call() -> None:
+    report = sunzi.Report()
+    a, b = [[4, 2], [2, 10]], [8, 13]
+    sunzi.solve(a, b, precision=100, certified=True, report=report)
+    assert report["certified"] > 20
+    sunzi.solve(a, b, precision=100, report=report)
+    assert "certified" not in report

@@ -317,7 +317,7 @@ def test_options() -> None:
 
 def test_contexts() -> None:
     for threads in (0, 5000):
-        with pytest.raises(ValueError, match=f"{threads} threads"):
+        with pytest.raises(ValueError, match=f"threads = {threads} is not valid"):
             sunzi.Context(threads=threads)
     with pytest.raises(ValueError, match="unknown kernel 'fast'"):
         sunzi.Context(kernel="fast")

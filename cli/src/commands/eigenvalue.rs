@@ -12,7 +12,6 @@ use crate::signals::{Mode, in_mode};
 use crate::triangles::SPECTRAL;
 use rug::Float;
 use rug::float::Round;
-use rug::ops::{AddAssignRound, SubAssignRound};
 use serde_json::{Value, json};
 use std::time::Instant;
 use sunzi::eigenvalue::{
@@ -132,23 +131,12 @@ fn find(ctx: &Context, operands: &SpectralInputs, bits: u32, which: Extreme) -> 
         Some(factor) => pencil_eigenvalue_with(ctx, factor, a, bits, &options),
         None => extreme_eigenvalue_with(ctx, a, bits, &options),
     };
-    let Outcome { result: mut interval, report } = outcome?;
-    if let (Some(rounded_bits), None) = (rounded_bits, factor)
-        && let Some(error) = rounding_error(a.as_matrix(), *rounded_bits)
-    {
-        interval.lower.sub_assign_round(&error, Round::Down);
-        interval.upper.add_assign_round(&error, Round::Up);
-    }
+    let Outcome { result: interval, report } = outcome?;
+    let interval = match (rounded_bits, factor) {
+        (Some(rounded_bits), None) => interval.widened_by_rounding(a.as_matrix().view(), *rounded_bits),
+        _ => interval,
+    };
     Ok(EigenvalueEnd { which, interval, report })
-}
-
-/// A bound of the change of any eigenvalue when each entry changes by `2^-rounded_bits` of its magnitude: no eigenvalue
-/// moves by more than the 2-norm of the change (Weyl), which is at most its order times its largest entry.
-fn rounding_error(a: &Matrix, rounded_bits: u32) -> Option<Float> {
-    let exponents = (0..a.cols()).flat_map(|col| (0..a.rows()).filter_map(move |row| a.float(row, col).get_exp()));
-    // The entries in the file may be larger than those that were read, by less than a factor of 2.
-    let exponent = exponents.max()? + 1 + a.rows().next_power_of_two().trailing_zeros() as i32;
-    Some(Float::with_val(2, 1) << (exponent - rounded_bits as i32))
 }
 
 /// The sign of all eigenvalues, as far as the intervals decide it. A factor does not change their signs.

@@ -21,6 +21,8 @@ use crate::ops::product::report::Outcome;
 use crate::options::setters;
 use pencil::Congruence;
 use rug::Float;
+use rug::float::Round;
+use rug::ops::{AddAssignRound, SubAssignRound};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -51,6 +53,38 @@ pub struct EigenvalueInterval {
     pub lower: Float,
     /// The upper end: at least the eigenvalue.
     pub upper: Float,
+}
+
+impl EigenvalueInterval {
+    /// The interval of a matrix `a` that was rounded to `rounded_bits` bits, widened to one of the matrix before.
+    ///
+    /// If each entry of `a` differs from the original one by at most `2^-rounded_bits` of its magnitude, no eigenvalue
+    /// moves by more than the 2-norm of the difference (Weyl), which is at most the order times its largest entry; each
+    /// end moves outwards by a bound of that. Shapes: `a` is the `n x n` operand. Cost: a look at the exponents.
+    ///
+    /// ```
+    /// use sunzi::eigenvalue::extreme_eigenvalue;
+    /// use sunzi::{Context, Matrix, Symmetric, rug::{Float, Rational}};
+    /// let ctx = Context::new()?;
+    /// let third = Rational::from((1, 3));
+    /// let a = Matrix::from_fn(1, 1, 100, |_, _| Float::with_val(100, &third))?;
+    /// let found = extreme_eigenvalue(&ctx, Symmetric::lower(&a), 60)?.widened_by_rounding(a.view(), 100);
+    /// assert!(found.lower <= third && found.upper >= third);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    #[must_use]
+    pub fn widened_by_rounding(mut self, a: MatrixView<'_>, rounded_bits: u32) -> EigenvalueInterval {
+        let places = (0..a.cols()).flat_map(|col| (0..a.rows()).map(move |row| (row, col)));
+        let heads = places.map(|(row, col)| a.get(row, col).head).filter(|head| !head.is_zero());
+        if let Some(exponent) = heads.map(|head| head.exponent()).max() {
+            // The original entries may be larger than those of `a`, by less than a factor of 2.
+            let exponent = exponent + 1 + i64::from(a.rows().next_power_of_two().trailing_zeros());
+            let error = Float::with_val(2, 1) << (exponent - i64::from(rounded_bits)) as i32;
+            self.lower.sub_assign_round(&error, Round::Down);
+            self.upper.add_assign_round(&error, Round::Up);
+        }
+        self
+    }
 }
 
 /// The report of a search for an eigenvalue.

@@ -33,7 +33,7 @@ progress : callable, optional
 out : numpy.ndarray, optional
     Array of objects or doubles that receives the result and is returned.
 report : dict, optional
-    A `Report`, or any dictionary, that receives the statistics of the call: planned memory, kernel, seconds.
+    A `Report`, or any dictionary. The call empties it and writes its statistics to it: planned memory, kernel, seconds.
 
 Balls
 -----

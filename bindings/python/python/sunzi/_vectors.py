@@ -490,7 +490,8 @@ def extreme_eigenvalue(
     Parameters
     ----------
     a : matrix, n x n
-        Symmetric matrix. Fractions and decimals are rounded to `precision` bits, or to the precision of other entries.
+        Symmetric matrix. The interval is that of the numbers as they are given: it includes the change of the eigenvalue
+        by the rounding of fractions and decimals, which are read to `2 precision + 64` bits.
     which : {'smallest', 'largest'}
         The eigenvalue to enclose.
     precision : int
@@ -536,7 +537,8 @@ def pencil_eigenvalue(
     x : matrix, n x n
         Symmetric matrix. Both triangles are read and must agree, unless `uplo` names one of them.
     which, precision
-        As in `extreme_eigenvalue`.
+        As in `extreme_eigenvalue`. Fractions and decimals are rounded to `2 precision + 64` bits, and the interval is
+        that of the rounded operands.
     uplo, context, progress
         Options of all functions; see `help(sunzi)`.
 

@@ -293,7 +293,9 @@ pub fn stack(py: Python<'_>, views: &[View], bits: u32) -> PyResult<View> {
         }
         first += part.rows();
     }
-    Ok(whole.into())
+    // Fewer bits than those of a part are a choice of the caller, and its entries count as exact.
+    let fewest = views.iter().filter_map(View::rounded_bits).filter(|&own| own <= bits).min();
+    Ok(View::from(whole).after_rounding(fewest))
 }
 
 fn doubles(py: Python<'_>, rows: usize, cols: usize, values: &[f64], part: ReadPart) -> PyResult<View> {
