@@ -286,3 +286,13 @@ fn entries_near_the_ends_of_the_exponents_are_refused() {
         }
     }
 }
+
+/// Entries 4 and 1/2 of which each is off by a part of 2^-10: no eigenvalue moves by more than 2^-5.
+#[test]
+fn roundings_move_an_eigenvalue_by_no_more_than_their_norm() {
+    let point = EigenvalueInterval { lower: Float::with_val(53, 1), upper: Float::with_val(53, 1) };
+    let a = Matrix::from_f64s(2, 2, 53, &[4.0, 0.5, 0.5, 0.0]).unwrap();
+    let wider = point.clone().widened_by_rounding(a.view(), 10);
+    assert!(wider.lower == 1.0 - 0.03125 && wider.upper == 1.03125, "{wider:?}");
+    assert_eq!(point.clone().widened_by_rounding(Matrix::zeros(3, 3, 53).unwrap().view(), 10), point);
+}
