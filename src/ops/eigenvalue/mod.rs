@@ -56,11 +56,12 @@ pub struct EigenvalueInterval {
 }
 
 impl EigenvalueInterval {
-    /// The interval of a matrix `a` that was rounded to `rounded_bits` bits, widened to one of the matrix before.
+    /// Widens an interval of a rounded matrix `a` so that it contains the eigenvalue of the matrix before the rounding.
     ///
-    /// If each entry of `a` differs from the original one by at most `2^-rounded_bits` of its magnitude, no eigenvalue
-    /// moves by more than the 2-norm of the difference (Weyl), which is at most the order times its largest entry; each
-    /// end moves outwards by a bound of that. Shapes: `a` is the `n x n` operand. Cost: a look at the exponents.
+    /// Each entry of `a` must differ from the original entry by at most `2^-rounded_bits` of its magnitude. By Weyl's
+    /// theorem no eigenvalue then moves by more than the 2-norm of the difference, which is at most the order times its
+    /// largest entry. Each end moves outwards by a bound of this product, rounded outwards. Shapes: `a` is the `n x n`
+    /// operand. Cost: one pass over the exponents.
     ///
     /// ```
     /// use sunzi::eigenvalue::extreme_eigenvalue;
