@@ -120,8 +120,7 @@ pub fn rounded(py: Python<'_>, view: &View, bits: u32) -> PyResult<View> {
         let part = view.block(rows, cols).rounded(bits)?;
         part.entries().to_matrix()
     })?;
-    // Fewer bits are a choice of the caller: from now on the result counts as exact.
-    Ok(copy.after_rounding(view.rounded_bits().filter(|&own| own < bits)))
+    Ok(copy.after_rounding(view.rounded_bits_at(bits)))
 }
 
 /// A number in the one form that all precisions share.

@@ -48,6 +48,12 @@ impl View {
         self.rounded_bits
     }
 
+    /// The value of `rounded_bits` after a rounding to another precision. Fewer bits are a choice of the caller: from
+    /// then on the entries count as exact.
+    pub fn rounded_bits_at(&self, precision_bits: u32) -> Option<u32> {
+        self.rounded_bits.filter(|&bits| bits < precision_bits)
+    }
+
     /// The same entries, marked as rounded to `bits` bits before.
     pub fn after_rounding(self, bits: Option<u32>) -> View {
         let fewest = self.rounded_bits.into_iter().chain(bits).min();
@@ -186,7 +192,6 @@ impl View {
                 copy.set(row, col, FloatRef { head, limbs: &limbs });
             }
         }
-        // Fewer bits are a choice of the caller: from now on the result counts as exact.
-        Ok(View::from(copy).after_rounding(self.rounded_bits.filter(|&bits| bits < precision_bits)))
+        Ok(View::from(copy).after_rounding(self.rounded_bits_at(precision_bits)))
     }
 }

@@ -4,7 +4,7 @@
 
 use super::bounds::{self, RADIUS_BITS};
 use super::matrix::{BallMatrix, BallView};
-use super::product::{BallProduct, shows, two_units};
+use super::product::{BallProduct, Enclosed, shows, two_units};
 use super::regular::{BOUND_BITS, Definite, Regular, SPARE_BITS};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -125,21 +125,8 @@ impl Solving<'_> {
         // |X - X0| <= |E| |X - X0| + |R (B - A X0)|.
         let residual =
             BallProduct::residual(right, self.a, BallView::point(&solution)).enclose(ctx, bits + SPARE_BITS)?;
-        let image = BallProduct::plain(BallView::point(&self.inverse), BallView::point(&residual.midpoint));
-        let rounded = image.enclose(ctx, lost_bits + BOUND_BITS)?.magnitudes()?;
-        let mut moved = rounded.view().to_matrix()?;
-        let inverse = bounds::magnitudes(self.inverse.view())?;
-        for part in [Some(&residual.rounding), residual.spread.as_ref()].into_iter().flatten() {
-            moved = bounds::sum(moved.view(), bounds::product(ctx, inverse.view(), part.view())?.view())?;
-        }
-        let radius = self.regular.solution(ctx, &moved)?;
-        // A rounding of the solution of the midpoints adds two units in the last place, as everywhere.
-        let radius = Matrix::from_fn(radius.rows(), radius.cols(), RADIUS_BITS, |row, col| {
-            let (own, midpoint) = (radius.float(row, col), solution.float(row, col));
-            let is_rounded = shows(&rounded.float(row, col), &midpoint);
-            if is_rounded { Upper(own).add(&two_units(&midpoint)).0 } else { own }
-        })?;
-        Ok(BallMatrix::trusted(solution, radius))
+        let image = ResidualImage::of(ctx, &self.inverse, &residual, lost_bits + BOUND_BITS)?;
+        image.around(solution, &self.regular.solution(ctx, &image.whole)?)
     }
 
     /// Bits that would make the radii of a solution of exact operands as small as roundings; at most as many as the
@@ -161,6 +148,45 @@ impl Solving<'_> {
             }
         }
         if most <= 0 { 0 } else { (most + 4).min(bits + 64) as u32 }
+    }
+}
+
+/// The image of the residual of an approximate solution under an approximate inverse `R`.
+pub(super) struct ResidualImage {
+    /// A bound of `|R|` times the residual for all points.
+    pub whole: Matrix,
+    /// The part of it that comes from the midpoints: the rounding of the solution.
+    rounded: Matrix,
+}
+
+impl ResidualImage {
+    /// Of this residual; the part of the midpoints is computed with `bits` bits.
+    ///
+    /// # Errors
+    /// The errors of [`BallProduct::enclose`].
+    pub fn of(ctx: &Context, inverse: &Matrix, residual: &Enclosed, bits: u32) -> Result<ResidualImage> {
+        let image = BallProduct::plain(BallView::point(inverse), BallView::point(&residual.midpoint));
+        let rounded = image.enclose(ctx, bits)?.magnitudes()?;
+        let mut whole = rounded.view().to_matrix()?;
+        let sizes = bounds::magnitudes(inverse.view())?;
+        for part in [Some(&residual.rounding), residual.spread.as_ref()].into_iter().flatten() {
+            whole = bounds::sum(whole.view(), bounds::product(ctx, sizes.view(), part.view())?.view())?;
+        }
+        Ok(ResidualImage { whole, rounded })
+    }
+
+    /// Balls around a solution that was rounded, from bounds of the distance of all exact solutions from it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn around(&self, solution: Matrix, distance: &Matrix) -> Result<BallMatrix> {
+        // A rounding of the solution of the midpoints adds two units in the last place, as everywhere.
+        let radius = Matrix::from_fn(distance.rows(), distance.cols(), RADIUS_BITS, |row, col| {
+            let (own, midpoint) = (distance.float(row, col), solution.float(row, col));
+            let is_rounded = shows(&self.rounded.float(row, col), &midpoint);
+            if is_rounded { Upper(own).add(&two_units(&midpoint)).0 } else { own }
+        })?;
+        Ok(BallMatrix::trusted(solution, radius))
     }
 }
 

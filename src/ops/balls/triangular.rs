@@ -6,8 +6,9 @@
 
 use super::bounds::{self, RADIUS_BITS};
 use super::matrix::{BallMatrix, BallView};
-use super::product::{BallProduct, shows, two_units};
+use super::product::BallProduct;
 use super::regular::{BOUND_BITS, SPARE_BITS};
+use super::solve::ResidualImage;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Diag, Matrix, Op, Side, Uplo};
@@ -174,21 +175,11 @@ impl System<'_> {
         let point = BallView::point(&solution);
         let residual = BallProduct::residual(self.right.view(), self.triangle.view(), point)
             .enclose(self.ctx, self.precision_bits + bits + SPARE_BITS)?;
-        let image = BallProduct::plain(BallView::point(&inverse), BallView::point(&residual.midpoint));
-        let rounded = image.enclose(self.ctx, bits + BOUND_BITS)?.magnitudes()?;
-        let mut moved = rounded.view().to_matrix()?;
-        let sizes = bounds::magnitudes(inverse.view())?;
-        for part in [Some(&residual.rounding), residual.spread.as_ref()].into_iter().flatten() {
-            moved = bounds::sum(moved.view(), bounds::product(self.ctx, sizes.view(), part.view())?.view())?;
+        let image = ResidualImage::of(self.ctx, &inverse, &residual, bits + BOUND_BITS)?;
+        match substituted(&deviation, &image.whole)? {
+            Ok(distance) => image.around(solution, &distance),
+            Err(_) => Err(self.singular()),
         }
-        let Ok(radius) = substituted(&deviation, &moved)? else { return Err(self.singular()) };
-        // A rounding of the solution of the midpoints adds two units in the last place, as everywhere.
-        let radius = Matrix::from_fn(radius.rows(), radius.cols(), RADIUS_BITS, |row, col| {
-            let (own, midpoint) = (radius.float(row, col), solution.float(row, col));
-            let is_rounded = shows(&rounded.float(row, col), &midpoint);
-            if is_rounded { Upper(own).add(&two_units(&midpoint)).0 } else { own }
-        })?;
-        Ok(BallMatrix::trusted(solution, radius))
     }
 
     fn of_midpoint(&self, right: &Matrix, bits: u32) -> Result<Matrix> {

@@ -116,6 +116,12 @@ pub fn syrk_batch_into<'a, 'r, P: Into<SyrkProblem<'a>>, R: Into<SymmetricDestin
     )
 }
 
+/// The shape of `P^T P`, or of `P P^T`, weighted or not.
+pub(super) fn gram_shape(p: MatrixView<'_>, op: Op) -> ProblemShape {
+    let (depth, order) = if op == Op::NoTranspose { (p.rows(), p.cols()) } else { (p.cols(), p.rows()) };
+    ProblemShape { rows: order, cols: order, depth }
+}
+
 struct Syrk<'o> {
     options: &'o SyrkOptions<'o>,
     precision_bits: u32,
@@ -141,9 +147,7 @@ impl Verb for Syrk<'_> {
     }
 
     fn shape(&self, problem: &SyrkProblem<'_>) -> ProblemShape {
-        let (rows, cols) = (problem.p.rows(), problem.p.cols());
-        let (depth, order) = if self.options.op == Op::NoTranspose { (rows, cols) } else { (cols, rows) };
-        ProblemShape { rows: order, cols: order, depth }
+        gram_shape(problem.p, self.options.op)
     }
 
     fn plan(&self, ctx: &Context, ProblemShape { rows, depth, .. }: ProblemShape) -> Result<u64> {

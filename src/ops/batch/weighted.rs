@@ -1,10 +1,11 @@
 //! `weighted_gram_batch`: `Q_i := alpha * P_i^T diag(d_i) P_i + beta * C_i` for many `P_i` and `d_i`.
 
 use super::BatchReport;
+use super::products::gram_shape;
 use super::run::{CallFigures, Item, LanePath, ProblemShape, Verb, run_into, run_new};
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::{MatrixView, Op, Symmetric, SymmetricDestination, SymmetricMatrix};
+use crate::matrix::{MatrixView, Symmetric, SymmetricDestination, SymmetricMatrix};
 use crate::ops::product::plan::ProductPlanOptions;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
@@ -150,9 +151,7 @@ impl Verb for WeightedGram<'_> {
     }
 
     fn shape(&self, problem: &WeightedGramProblem<'_>) -> ProblemShape {
-        let (rows, cols) = (problem.p.rows(), problem.p.cols());
-        let (depth, order) = if self.options.op == Op::NoTranspose { (rows, cols) } else { (cols, rows) };
-        ProblemShape { rows: order, cols: order, depth }
+        gram_shape(problem.p, self.options.op)
     }
 
     fn plan(&self, ctx: &Context, ProblemShape { rows, depth, .. }: ProblemShape) -> Result<u64> {

@@ -283,9 +283,10 @@ pub fn long_double_bits(py: Python<'_>) -> PyResult<u32> {
 pub fn stack(py: Python<'_>, views: &[View], bits: u32) -> PyResult<View> {
     let (rows, cols) = (views.iter().map(View::rows).sum(), views.first().map_or(0, View::cols));
     let mut whole = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
-    let mut first = 0;
+    let (mut first, mut rounded_bits) = (0, None);
     for view in views {
         let part = rounded(py, view, bits)?;
+        rounded_bits = rounded_bits.into_iter().chain(part.rounded_bits()).min();
         let entries = part.entries();
         for (row, col) in (0..part.rows()).flat_map(|row| (0..cols).map(move |col| (row, col))) {
             whole.set(first + row, col, entries.get(row, col));
@@ -293,9 +294,7 @@ pub fn stack(py: Python<'_>, views: &[View], bits: u32) -> PyResult<View> {
         }
         first += part.rows();
     }
-    // Fewer bits than those of a part are a choice of the caller, and its entries count as exact.
-    let fewest = views.iter().filter_map(View::rounded_bits).filter(|&own| own <= bits).min();
-    Ok(View::from(whole).after_rounding(fewest))
+    Ok(View::from(whole).after_rounding(rounded_bits))
 }
 
 fn doubles(py: Python<'_>, rows: usize, cols: usize, values: &[f64], part: ReadPart) -> PyResult<View> {
