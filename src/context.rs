@@ -98,7 +98,7 @@ struct ContextCache {
 #[derive(Default)]
 struct Tables {
     /// By kernel.
-    engines: KeyedCache<(&'static str, EngineSpec), Arc<dyn PlaneEngine>>,
+    engines: KeyedCache<(&'static str, bool, EngineSpec), Arc<dyn PlaneEngine>>,
     /// Cached by the properties for which they are made.
     tile_engines: KeyedCache<TileEngineKey, Arc<dyn TileEngine>>,
     /// The engines for few rows, which have no tables, by kernel and working bits.
@@ -333,8 +333,30 @@ impl Context {
     /// # Errors
     /// The errors of [`PlaneKernel::prepare`].
     pub fn engine(&self, kernel: &'static dyn PlaneKernel, spec: EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
+        self.kept_engine(kernel, spec, false)
+    }
+
+    /// The same with panels that [`PlaneKernel::prepare_tiles`] chooses.
+    ///
+    /// # Errors
+    /// As [`Context::engine`].
+    pub(crate) fn engine_for_tiles(
+        &self,
+        kernel: &'static dyn PlaneKernel,
+        spec: EngineSpec,
+    ) -> Result<Arc<dyn PlaneEngine>> {
+        self.kept_engine(kernel, spec, true)
+    }
+
+    fn kept_engine(
+        &self,
+        kernel: &'static dyn PlaneKernel,
+        spec: EngineSpec,
+        for_tiles: bool,
+    ) -> Result<Arc<dyn PlaneEngine>> {
         // Entrywise accuracy needs other bits in each call, but the same engine in most.
-        let (key, make) = ((kernel.name(), kernel.class(spec)), || kernel.prepare(&spec));
+        let key = (kernel.name(), for_tiles, kernel.class(spec));
+        let make = || if for_tiles { kernel.prepare_tiles(&spec) } else { kernel.prepare(&spec) };
         // Plans count the tables of the engine that runs.
         match self.memory_bytes().is_some() {
             true => self.kept.tables.engines.get_or_replace(key, make),

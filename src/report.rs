@@ -17,5 +17,7 @@
 //! ```
 
 pub use crate::ops::device::{DeviceReport, DeviceSeconds};
-pub use crate::ops::{BatchReport, CholeskyReport, EigenvalueReport, RefineReport, SolveReport, VectorReport};
+pub use crate::ops::{
+    BatchReport, CholeskyReport, EigenvalueReport, LuReport, RefineReport, SolveReport, VectorReport,
+};
 pub use crate::ops::{Path, Phases, Report, Span, TaskKind, TaskTimes};

@@ -203,6 +203,17 @@ pub enum Error {
         /// Row and column, from 0, of the first zero.
         index: usize,
     },
+    /// In a column of an LU factorisation all candidates for the pivot are 0 at the working precision.
+    #[error(
+        "the matrix is singular, or a singular one lies within the rounding of {working_bits} bits: in column {index} \
+         all candidates for the pivot are 0"
+    )]
+    NoPivot {
+        /// The column, from 0.
+        index: usize,
+        /// Bits of the integers of the factorisation.
+        working_bits: u32,
+    },
     /// Iterative refinement does not reach the requested precision.
     #[error(
         "refinement stalls after {iterations} iterations at a backward error of 2^{reached_log2} (requested: \
@@ -442,6 +453,7 @@ impl Error {
             | Error::NotPositiveDefinite { .. }
             | Error::NotSymmetric { .. }
             | Error::Singular { .. }
+            | Error::NoPivot { .. }
             | Error::RefinementStalls { .. }
             | Error::Format { .. }
             | Error::StorageMismatch { .. }

@@ -57,7 +57,7 @@ impl Ldlt {
 }
 
 /// The product of numbers other than 0, at most two for each of `rows`.
-fn product(factors: impl Iterator<Item = Float>, rows: usize, precision_bits: u32) -> Result<Float> {
+pub(crate) fn product(factors: impl Iterator<Item = Float>, rows: usize, precision_bits: u32) -> Result<Float> {
     let bits = precision_bits + ceil_log2(2 * rows + 1) + SPARE_BITS;
     // The exponents are summed apart from the product, whose factors lie between 1/2 and 1.
     let (mut product, mut exponent) = (Float::with_val(bits, 1), 0i64);

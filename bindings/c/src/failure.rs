@@ -111,7 +111,7 @@ impl From<Error> for Failure {
             Error::SelfCheck { .. } | Error::Verification(_) => SUNZI_SELF_CHECK,
             Error::NotPositiveDefinite { .. } => SUNZI_NOT_POSITIVE_DEFINITE,
             Error::NotSymmetric { .. } => SUNZI_NOT_SYMMETRIC,
-            Error::Singular { .. } => SUNZI_SINGULAR,
+            Error::Singular { .. } | Error::NoPivot { .. } => SUNZI_SINGULAR,
             Error::Cancelled => SUNZI_CANCELLED,
             Error::Transport(_) | Error::Rank { .. } => SUNZI_COMMUNICATION,
             _ => SUNZI_INVALID_ARGUMENT,
@@ -122,7 +122,9 @@ impl From<Error> for Failure {
             | Error::NotSymmetric { row, column }
             | Error::ExponentRange { row, column, .. }
             | Error::SelfCheck { row, column } => Some((row, column)),
-            Error::NotPositiveDefinite { index, .. } | Error::Singular { index } => Some((index, index)),
+            Error::NotPositiveDefinite { index, .. } | Error::Singular { index } | Error::NoPivot { index, .. } => {
+                Some((index, index))
+            }
             _ => None,
         };
         Failure { place, ..Failure::new(status, error.to_string()) }

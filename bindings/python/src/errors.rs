@@ -76,7 +76,9 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
             })
         }
         Error::NotSymmetric { row, column } => not_symmetric(py, text, row, column),
-        Error::Singular { index } => with(py, SingularError::new_err(text), |value| value.setattr("index", index)),
+        Error::Singular { index } | Error::NoPivot { index, .. } => {
+            with(py, SingularError::new_err(text), |value| value.setattr("index", index))
+        }
         Error::MemoryLimit { limit_bytes, minimum_bytes } | Error::DeviceLimit { limit_bytes, minimum_bytes, .. } => {
             with(py, MemoryLimitError::new_err(text), |value| {
                 value.setattr("limit_bytes", limit_bytes)?;

@@ -66,6 +66,38 @@ pub fn cholesky_modulus_bits(working_bits: u32) -> u32 {
     2 * working_bits + 3
 }
 
+/// Guard bits of an LU factorisation: its working bits beyond the precision and the range of its entries.
+pub const LU_GUARD_BITS: u32 = 3;
+
+/// Bits by which entries of `U` may exceed those of their columns of the matrix in a first try: twice what partial
+/// pivoting shows on random matrices, `order^(2/3)`, and some more.
+pub fn lu_first_growth_bits(order: usize) -> u32 {
+    2 * ceil_log2(order).div_ceil(3) + 3
+}
+
+/// The working bits beyond the precision with which an entry of `P A - L U` is small relative to the terms of its sum,
+/// the largest of which lies below `2^largest` (`None` where all are 0). An entry of `L` is that below the pivot of its
+/// column, which lies below `2^pivot`; `own` is how many bits the entry of the matrix lies below the largest of its
+/// column, `None` for 0.
+pub fn lu_range_bits(largest: Option<i64>, pivot: Option<i64>, own: impl FnOnce() -> Option<u32>) -> u32 {
+    let bits = match (largest, pivot) {
+        (Some(largest), None) => 2 - largest,
+        (Some(largest), Some(pivot)) => 3 - largest + pivot,
+        // All terms are 0: so is the residual, unless the entry itself was lost.
+        (None, pivot) => own().map_or(0, |depth| i64::from(depth) + 2 + pivot.unwrap_or(0).max(0)),
+    };
+    bits.clamp(0, u32::MAX.into()) as u32
+}
+
+/// Bits of the product of moduli for an LU factorisation of `order` rows with `working_bits` bits, where entries of the
+/// scaled `U` are at most `2^growth_bits`.
+///
+/// Entries of `L` are at most 1.5. An entry of the matrix less its products is at most `1 + 1.5 order 2^growth_bits`,
+/// and the product of moduli exceeds it twice.
+pub fn lu_modulus_bits(working_bits: u32, growth_bits: u32, order: usize) -> u32 {
+    2 * working_bits + growth_bits + ceil_log2(order) + 2
+}
+
 /// Bits by which the rest of an entry of a tile may be longer than `2 working_bits`: rows that are not rejected keep it
 /// below `2.01 * 2^(2B)`, whose length is `2B + 2`, and one bit is spare.
 pub const TILE_SPARE_BITS: u32 = 3;

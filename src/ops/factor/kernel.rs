@@ -33,7 +33,7 @@ pub(crate) const MOST_TILE_ROWS: usize = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_
 ///
 /// A forced kernel stays. The preferred one stays with devices, where it does the work that they leave, and under a
 /// memory limit, since its tiles are smaller. Plans and calls both use this function, so that they agree.
-fn choose_kernel(
+pub(crate) fn choose_kernel(
     ctx: &Context,
     other: impl FnOnce() -> Option<(&'static dyn PlaneKernel, FactorCosts)>,
     order: usize,

@@ -30,8 +30,8 @@ use crate::kernels::dots::{DotSource, FixedVector};
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::x86_64::cpu;
 use crate::kernels::{
-    BlockResidues, EngineSpec, IntegerBlock, KernelSelection, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel,
-    PlaneProduct, SmallTriangles,
+    BlockResidues, EngineSpec, IntegerBlock, KernelSelection, PanelRows, PanelSource, PlaneEngine, PlaneFormat,
+    PlaneKernel, PlaneProduct, RowsProduct, SmallTriangles,
 };
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::{IFMA52_BITS, ifma52_maximum_modulus_bits, ifma52_primes};
@@ -194,6 +194,25 @@ impl PlaneEngine for Ifma52Engine {
                 product::multiply(&fold, &operands, &Target::new(grid, blocks), c, into);
             }
         }
+    }
+
+    fn multiply_rows(&self, prime: usize, product: &RowsProduct<'_>, c: &mut [u64], _scratch: &mut [u64]) {
+        let RowsProduct { x, y, depth, grid, blocks, accumulate, .. } = product;
+        fn panels<'a>(rows: &PanelRows<'a>) -> Ifma52Panels<'a> {
+            Ifma52Panels { words: &rows.words[rows.first * BLOCK..], stride: rows.of * BLOCK }
+        }
+        let target = Target::new(*grid, blocks.clone());
+        let mut into = if *accumulate { Store::Add } else { Store::Overwrite };
+        for (x, y) in x.iter().zip(*y) {
+            let operands = Ifma52Operands { x: panels(x), y: panels(y), rows: *depth, next: None };
+            // SAFETY: an engine exists only where `probe` found the instructions.
+            unsafe { product::multiply(&Fold::new(self.tables.primes[prime]), &operands, &target, c, into) };
+            into = Store::Add;
+        }
+    }
+
+    fn reads_rows_in_place(&self) -> bool {
+        true
     }
 
     fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]) {
