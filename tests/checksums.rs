@@ -16,9 +16,9 @@ use std::sync::Mutex;
 use sunzi::advanced::kernels;
 use sunzi::advanced::testing::effort;
 use sunzi::{
-    Accuracy, CholeskyOptions, Context, Diag, GemmOptions, LdltOptions, Matrix, Op, RefineOptions, Side, Symmetric,
-    SyrkOptions, TrsmOptions, Uplo, cholesky_with, gemm_with, ldlt_with, solve_refined_with, syrk_with, trsm_with,
-    weighted_gram_with,
+    Accuracy, CholeskyOptions, Context, Diag, GemmOptions, LdltOptions, LuOptions, Matrix, Op, RefineOptions, Side,
+    Symmetric, SyrkOptions, TrsmOptions, Uplo, cholesky_with, gemm_with, ldlt_with, lu_with, solve_refined_with,
+    syrk_with, trsm_with, weighted_gram_with,
 };
 use xxhash_rust::xxh3::Xxh3;
 
@@ -156,6 +156,8 @@ const CASES: &[(&str, Accuracy, Case)] = &[
     ("ldlt-entrywise", Accuracy::Entrywise, ldlt_case),
     ("weighted", Accuracy::Norm, weighted_case),
     ("weighted-entrywise", Accuracy::Entrywise, weighted_case),
+    ("lu", Accuracy::Norm, lu_case),
+    ("lu-entrywise", Accuracy::Entrywise, lu_case),
 ];
 
 fn syrk_case(ctx: &Context, Size { rows, cols, bits, accuracy }: Size, sum: &mut Sum) {
@@ -263,6 +265,17 @@ fn ldlt_case(ctx: &Context, Size { cols, bits, accuracy, .. }: Size, sum: &mut S
     sum.add_lower(factors.lower());
     sum.add(factors.pivots());
     sum.add(&factors.solve(ctx, &matrix(cols, 3, bits, (17, 2)), bits).unwrap());
+}
+
+fn lu_case(ctx: &Context, Size { cols, bits, accuracy, .. }: Size, sum: &mut Sum) {
+    let a = matrix(cols, cols, bits, (18, 9));
+    let factors = lu_with(ctx, &a, bits, &LuOptions::new().accuracy(accuracy)).unwrap().result;
+    sum.add(factors.factors());
+    factors.rows().iter().for_each(|&row| sum.add_float(&Float::with_val(64, row)));
+    let b = matrix(cols, 9, bits, (19, 2));
+    sum.add(&factors.solve(ctx, &b, bits).unwrap());
+    sum.add(&factors.solve_transposed(ctx, &b, bits).unwrap());
+    sum.add_float(&factors.det().unwrap());
 }
 
 /// The lines of the table that are wanted, by the numbers of size and case, under one kernel and number of threads.

@@ -7,7 +7,7 @@ use sunzi::advanced::testing::effort;
 use sunzi::plans::{SolvePlan, plan_inverse, plan_solve, plan_solve_refined, plan_trsm};
 use sunzi::{
     Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, RefineOptions, Result, Symmetric, TrsmOptions,
-    cholesky, inverse_with, ldlt, solve, solve_refined_with, solve_with, syrk, trsm, trsm_with,
+    cholesky, inverse_with, ldlt, lu, solve, solve_refined_with, solve_with, syrk, trsm, trsm_with,
 };
 
 /// Bytes that the bookkeeping of threads and lists may add.
@@ -221,6 +221,12 @@ fn factors_and_inverses_keep_the_memory_limit() {
     check_after_a_product(300, 300);
     let a = indefinite(200, 150);
     check("ldlt", &|ctx| Ok(ldlt(ctx, Symmetric::lower(&a), 150)?.lower().clone()));
+    for (order, bits) in [(20, 900), (60, 150), (230, 300)] {
+        let a = matrix(order, order, bits, 9);
+        check(&format!("lu of {order} rows"), &|ctx| Ok(lu(ctx, &a, bits)?.factors().clone()));
+        let (factors, b) = (lu(&Context::new().unwrap(), &a, bits).unwrap(), matrix(order, 30, bits, 8));
+        check(&format!("solve with lu of {order} rows"), &|ctx| factors.solve(ctx, &b, bits));
+    }
 }
 
 /// The digits of some rows and the sums of a block take more than the numbers of a few unknowns.

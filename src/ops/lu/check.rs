@@ -26,13 +26,13 @@ const TOGETHER: usize = 256;
 /// The largest depth of an entry other than 0 below the largest of its column.
 pub(super) fn deepest_entry(problem: &LuProblem, a: &MatrixView<'_>) -> u32 {
     let places = (0..problem.order).flat_map(|col| (0..problem.order).map(move |row| (row, col)));
-    let depths = places.filter_map(|(row, col)| own_depth(problem, a.head(row, col), col));
+    let depths = places.filter_map(|(row, col)| own_depth(problem, a.head(row, col), (row, col)));
     depths.max().unwrap_or(0)
 }
 
 /// The depth of an entry of the matrix below the largest of its column; `None` for 0.
-fn own_depth(problem: &LuProblem, head: Head, col: usize) -> Option<u32> {
-    (!head.is_zero()).then(|| (problem.exponents[col] - head.exponent()).clamp(0, MOST_DEPTH) as u32)
+fn own_depth(problem: &LuProblem, head: Head, (row, col): (usize, usize)) -> Option<u32> {
+    (!head.is_zero()).then(|| (problem.exponent(row, col) - head.exponent()).clamp(0, MOST_DEPTH) as u32)
 }
 
 /// Bytes of [`needed_bits`].
@@ -48,14 +48,15 @@ pub(super) fn bytes(order: usize) -> u64 {
 pub(super) fn needed_bits(ctx: &Context, problem: &LuProblem, a: &MatrixView<'_>, factors: &Factors) -> Result<u32> {
     let (order, entries) = (problem.order, &factors.entries);
     let growth = i64::from(factors.growth_bits) + 1;
-    // Depths of `L` below 2, and of the scaled `U` below its largest entry.
+    // Depths of the scaled `L` below 2, and of the scaled `U` below its largest entry.
+    let of_row = |row: usize| problem.row_exponents[factors.rows[row]];
     let lower = |row: usize, col: usize| match row.cmp(&col) {
         std::cmp::Ordering::Less => EMPTY,
         std::cmp::Ordering::Equal => 0,
-        std::cmp::Ordering::Greater => max_plus::depth(entries.get(row, col).head, 1),
+        std::cmp::Ordering::Greater => max_plus::depth(entries.get(row, col).head, 1 + of_row(row) - of_row(col)),
     };
     let upper = |row: usize, col: usize| match row <= col {
-        true => max_plus::depth(entries.get(row, col).head, problem.exponents[col] + growth),
+        true => max_plus::depth(entries.get(row, col).head, of_row(row) + problem.col_exponents[col] + growth),
         false => EMPTY,
     };
     let left = depths(order, lower)?;
@@ -63,7 +64,10 @@ pub(super) fn needed_bits(ctx: &Context, problem: &LuProblem, a: &MatrixView<'_>
     let need = |row: usize, col: usize, sum: i16| {
         let pivot = (row > col).then(|| i64::from(upper(col, col)) + growth);
         let largest = (sum != EMPTY).then(|| i64::from(sum) + 1 + growth);
-        lu_range_bits(largest, pivot, || own_depth(problem, a.head(factors.rows[row], col), col))
+        lu_range_bits(largest, pivot, || {
+            let row = factors.rows[row];
+            own_depth(problem, a.head(row, col), (row, col))
+        })
     };
     let check = Check { order, left: &left, right: &right, need: &need };
     let panels = order.div_ceil(PANEL);

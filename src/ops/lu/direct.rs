@@ -3,7 +3,7 @@
 use crate::context::{Context, Progress};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::lu::leaf::{Leaf, Rules};
-use crate::ops::lu::problem::{LuProblem, Stop};
+use crate::ops::lu::problem::{FactorPlace, LuProblem, Stop};
 use crate::ops::lu::run::{Factors, growth_of, in_places, store};
 
 /// The kernel name in reports of this path.
@@ -28,12 +28,15 @@ pub(super) fn bytes(problem: &LuProblem, rules: &Rules) -> u64 {
 /// [`Stop`].
 pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, problem: &LuProblem, rules: Rules) -> Result<Factors, Stop> {
     let order = problem.order;
+    if order == 0 {
+        return Ok(Factors { entries: Matrix::zeros(0, 0, problem.precision_bits)?, rows: Vec::new(), growth_bits: 0 });
+    }
     ctx.report_progress(Progress::new("factor", 0, order as u64))?;
     let mut leaf = Leaf::new(rules, order, order)?;
     let rest = rules.headroom.widths.rest;
     for (row, of_leaf) in leaf.rows().enumerate() {
         for (col, out) in of_leaf.rests.chunks_exact_mut(rest).enumerate() {
-            problem.scaled_limbs(a.get(row, col), col, out);
+            problem.scaled_limbs(a.get(row, col), (row, col), out);
         }
     }
     let mut rows = (0..order).collect::<Vec<_>>();
@@ -44,7 +47,8 @@ pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, problem: &LuProblem, rule
         for col in 0..order {
             let is_upper = place <= col;
             let entry = if is_upper { leaf.upper(place, col) } else { leaf.lower(place, col) };
-            store(problem, entry, (row, col), is_upper, &mut factors)?;
+            let pivot = (!is_upper).then(|| rows[col]);
+            store(problem, entry, FactorPlace { row, col, pivot }, &mut factors)?;
             growth_bits = growth_bits.max(if is_upper { growth_of(&rules, entry) } else { 0 });
         }
     }

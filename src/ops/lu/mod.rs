@@ -7,6 +7,7 @@ mod direct;
 mod leaf;
 mod planes;
 pub(crate) mod problem;
+#[cfg(test)]
 mod reference;
 mod report;
 mod run;
@@ -80,7 +81,8 @@ pub fn lu<'a>(ctx: &Context, a: impl Into<MatrixView<'a>>, precision_bits: u32) 
 /// Factors `P A = L U` of a square matrix with partial pivoting, rounded to `precision_bits` bits.
 ///
 /// In each column the largest candidate becomes the pivot, in comparisons of exact integers; among equals it is the
-/// first, as in LAPACK's `getrf`. So `|l_ij| <= 1` up to rounding.
+/// first, as in LAPACK's `getrf`. So `|l_ij| <= 1` up to rounding. If the largest entries of the rows, relative to those
+/// of their columns, differ by more than `2^32`, pivots are chosen as if powers of two had scaled the rows to equal size.
 ///
 /// Shapes: `a` is `n x n` (n may be 0). Accuracy: `|P A - L U|_ij <= 2^(2 - precision_bits) (|L| |U|)_ij` for any n; with
 /// [`Accuracy::Norm`] `|P A - L U|_ij <= 2^(2 - precision_bits) ((|L| |U|)_ij + max(m_j, |u_jj|))`, where `m_j` is the
@@ -143,7 +145,14 @@ impl Factoring<'_> {
         let beside = self.ctx.holding(check_bytes);
         loop {
             problem = self.problem(range.bits)?;
-            let (factors, report) = self.run(&beside, &problem)?;
+            let (factors, report) = match self.run(&beside, &problem) {
+                // Perhaps the pivot only lies below so few bits.
+                Err(Error::NoPivot { .. }) if range.at_least(u32::MAX).bits > range.bits => {
+                    range = range.at_least(u32::MAX);
+                    continue;
+                }
+                done => done?,
+            };
             let needed = check::needed_bits(&beside, &problem, &self.a, &factors)?;
             match range.next(needed) {
                 Some(next) => range = next,

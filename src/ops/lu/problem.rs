@@ -1,16 +1,19 @@
 //! The problem of an LU factorisation: the scaling of its columns, its bits, and its integers.
 //!
-//! Column `j` is scaled by `2^-c_j`, where `2^c_j` exceeds all of its entries. With `w` working bits the entries of the
-//! scaled matrix are integers times `2^(-2 w)`, those of `L` and of the scaled `U` integers times `2^-w`. All paths
-//! follow these rules, so that they give the same bits. Proofs: docs/ALGORITHM.md, "LU with partial pivoting".
+//! Row `i` is scaled by `2^-r_i` and column `j` by `2^-c_j`: `2^c_j` exceeds all entries of the column, and `r_i` is 0
+//! unless the sizes of the rows lie far apart. With `w` working bits the entries of the scaled matrix are integers times
+//! `2^(-2 w)`, those of its factors integers times `2^-w`. All paths follow these rules, so that they give the same bits.
+//! Proofs: docs/ALGORITHM.md, "LU with partial pivoting".
 
 use crate::error::{Error, Result};
 use crate::kernels::entries::Widths;
 use crate::kernels::limbs;
 use crate::math::bound::{LU_GUARD_BITS, lu_modulus_bits};
-use crate::math::float::{FloatRef, limbs_for, round_shifted};
+use crate::math::float::{FloatRef, Head, limbs_for, round_shifted};
+#[cfg(test)]
 use crate::math::pivot::round_shift;
 use crate::matrix::MatrixView;
+#[cfg(test)]
 use rug::Integer;
 
 /// A square matrix to factor at one precision.
@@ -21,8 +24,19 @@ pub(crate) struct LuProblem {
     pub precision_bits: u32,
     /// Fixed-point bits `w` of the scaled factors.
     pub working_bits: u32,
+    /// `r_i`, by the rows of the matrix.
+    pub row_exponents: Vec<i64>,
     /// `c_j`.
-    pub exponents: Vec<i64>,
+    pub col_exponents: Vec<i64>,
+}
+
+/// The place of an entry of the factors: the row of the matrix that lies in its row, and its column.
+#[derive(Clone, Copy)]
+pub(crate) struct FactorPlace {
+    pub row: usize,
+    pub col: usize,
+    /// The row of the matrix that has the pivot of the column, for an entry of `L`; `None` for one of `U`.
+    pub pivot: Option<usize>,
 }
 
 /// The room for integers that are larger than those of the matrix.
@@ -47,12 +61,17 @@ impl LuProblem {
         if order != cols {
             return Err(Error::NotSquare { operation: "lu", rows: order, cols });
         }
-        let exponent = |col: usize| {
-            let entries = (0..order).map(|row| a.head(row, col)).filter(|head| !head.is_zero());
-            entries.map(|head| head.exponent()).max().unwrap_or(0)
-        };
+        let row_exponents = row_exponents(&a);
+        let exponent = |col: usize| largest((0..order).map(|row| (a.head(row, col), row_exponents[row]))).unwrap_or(0);
+        let col_exponents = (0..order).map(exponent).collect();
         let working_bits = precision_bits + LU_GUARD_BITS + range_bits;
-        Ok(LuProblem { order, precision_bits, working_bits, exponents: (0..order).map(exponent).collect() })
+        Ok(LuProblem { order, precision_bits, working_bits, row_exponents, col_exponents })
+    }
+
+    /// The exponent of the largest entry of the scaled matrix in the place of this entry: it lies below 2 to this
+    /// power.
+    pub fn exponent(&self, row: usize, col: usize) -> i64 {
+        self.row_exponents[row] + self.col_exponents[col]
     }
 
     /// The room for entries of the scaled `U` of at most `2^growth_bits`, at least 1 bit.
@@ -66,13 +85,13 @@ impl LuProblem {
         }
     }
 
-    /// `round(a_ij 2^(2 w - c_j))` in two's complement, into all of `out`; ties to even.
-    pub fn scaled_limbs(&self, entry: FloatRef<'_>, col: usize, out: &mut [u64]) {
+    /// `round(a_ij 2^(2 w - r_i - c_j))` in two's complement, into all of `out`; ties to even.
+    pub fn scaled_limbs(&self, entry: FloatRef<'_>, (row, col): (usize, usize), out: &mut [u64]) {
         if entry.head.is_zero() {
             return out.fill(0);
         }
         let exponent = entry.head.exponent() - 64 * entry.limbs.len() as i64;
-        let shift = exponent + 2 * i64::from(self.working_bits) - self.exponents[col];
+        let shift = exponent + 2 * i64::from(self.working_bits) - self.exponent(row, col);
         if shift >= 0 {
             // Nothing is rounded.
             out.fill(0);
@@ -85,18 +104,41 @@ impl LuProblem {
     }
 
     /// The same as an integer.
-    pub fn scaled_entry(&self, entry: FloatRef<'_>, col: usize) -> Integer {
+    #[cfg(test)]
+    pub fn scaled_entry(&self, entry: FloatRef<'_>, (row, col): (usize, usize)) -> Integer {
         if entry.head.is_zero() {
             return Integer::new();
         }
         let (integer, exponent) = entry.to_integer_exponent();
-        round_shift(&integer, exponent + 2 * i64::from(self.working_bits) - self.exponents[col])
+        round_shift(&integer, exponent + 2 * i64::from(self.working_bits) - self.exponent(row, col))
     }
 
-    /// The power of two of the last bit of an entry in this row and column of the factors.
-    pub fn entry_exponent(&self, is_upper: bool, col: usize) -> i64 {
-        (if is_upper { self.exponents[col] } else { 0 }) - i64::from(self.working_bits)
+    /// The power of two of the last bit of an entry of the factors.
+    pub fn entry_exponent(&self, FactorPlace { row, col, pivot }: FactorPlace) -> i64 {
+        let other = pivot.map_or(self.col_exponents[col], |pivot| -self.row_exponents[pivot]);
+        self.row_exponents[row] + other - i64::from(self.working_bits)
     }
+}
+
+/// Rows whose largest entries differ by no more than this number of bits are not scaled, so that the pivots are those of
+/// the matrix itself.
+const ROW_SPREAD_BITS: i64 = 32;
+
+/// The largest exponent of entries, each less an exponent of its own; `None` where all are 0.
+fn largest(entries: impl Iterator<Item = (Head, i64)>) -> Option<i64> {
+    entries.filter(|(head, _)| !head.is_zero()).map(|(head, below)| head.exponent() - below).max()
+}
+
+/// The scaling of the rows: their largest entries relative to their columns, or zeros where these are of similar size.
+fn row_exponents(a: &MatrixView<'_>) -> Vec<i64> {
+    let (order, mut rows) = (a.rows(), Vec::with_capacity(a.rows()));
+    let column = |col: usize| largest((0..order).map(|row| (a.head(row, col), 0))).unwrap_or(0);
+    let cols = (0..order).map(column).collect::<Vec<_>>();
+    rows.extend((0..order).map(|row| largest((0..order).map(|col| (a.head(row, col), cols[col])))));
+    let known = || rows.iter().flatten();
+    let spread = known().max().zip(known().min()).map_or(0, |(most, least)| most - least);
+    let scaled = |exponent: Option<i64>| if spread > ROW_SPREAD_BITS { exponent.unwrap_or(0) } else { 0 };
+    rows.into_iter().map(scaled).collect()
 }
 
 /// How a factorisation ended without factors.

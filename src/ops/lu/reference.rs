@@ -5,7 +5,7 @@
 use crate::error::Result;
 use crate::math::pivot::{round_quotient, round_shift};
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::lu::problem::{LuProblem, Stop};
+use crate::ops::lu::problem::{FactorPlace, LuProblem, Stop};
 use rug::Integer;
 
 /// The integers of `L` below the diagonal and of `U` on and above it, and the row of the matrix at each place.
@@ -23,7 +23,7 @@ fn quotient(value: &Integer, divisor: &Integer) -> Integer {
 /// Factors `a`.
 pub(crate) fn factor(problem: &LuProblem, a: MatrixView<'_>) -> std::result::Result<ReferenceFactors, Stop> {
     let order = problem.order;
-    let entry = |row: usize, col: usize| problem.scaled_entry(a.get(row, col), col);
+    let entry = |row: usize, col: usize| problem.scaled_entry(a.get(row, col), (row, col));
     let mut entries = (0..order).map(|row| (0..order).map(|col| entry(row, col)).collect()).collect::<Vec<Vec<_>>>();
     let mut rows = (0..order).collect::<Vec<_>>();
     for col in 0..order {
@@ -59,7 +59,9 @@ impl ReferenceFactors {
         let mut factors = Matrix::zeros(problem.order, problem.order, problem.precision_bits)?;
         for (row, entries) in self.entries.iter().enumerate() {
             for (col, entry) in entries.iter().enumerate() {
-                factors.set_integer_exponent(row, col, entry, problem.entry_exponent(row <= col, col))?;
+                let pivot = (row > col).then(|| self.rows[col]);
+                let place = FactorPlace { row: self.rows[row], col, pivot };
+                factors.set_integer_exponent(row, col, entry, problem.entry_exponent(place))?;
             }
         }
         Ok(factors)

@@ -13,7 +13,7 @@ use crate::math::float::{Head, round_integer};
 use crate::matrix::{Matrix, MatrixView, check_exponent};
 use crate::ops::lu::leaf::{Leaf, Rules, rows_of, substitute, substitute_words};
 use crate::ops::lu::planes::{RowMove, Strip, Sums, Update, entry_of_block};
-use crate::ops::lu::problem::{LuProblem, Stop};
+use crate::ops::lu::problem::{FactorPlace, LuProblem, Stop};
 use crate::ops::product::steps::{Space, worker_spaces};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use crate::store::{Buffer, zeroed};
@@ -361,7 +361,8 @@ impl Factoring<'_, '_> {
                 for (at, place) in rows_of(panel, first, count).enumerate() {
                     for (number, col) in cols.clone().enumerate() {
                         let out = &mut group[at].rests[number * rest..][..rest];
-                        problem.scaled_limbs(a.get(rows[first + place], col), col, out);
+                        let row = rows[first + place];
+                        problem.scaled_limbs(a.get(row, col), (row, col), out);
                         take_off(out, integers, entry_of_block(at, number));
                     }
                 }
@@ -378,7 +379,8 @@ impl Factoring<'_, '_> {
             for (at, &row) in rows[first..].iter().enumerate() {
                 let is_upper = at <= number;
                 let entry = if is_upper { leaf.upper(at, number) } else { leaf.lower(at, number) };
-                store(problem, entry, (row, col), is_upper, factors)?;
+                let pivot = (!is_upper).then(|| rows[col]);
+                store(problem, entry, FactorPlace { row, col, pivot }, factors)?;
                 if is_upper {
                     *growth_bits = (*growth_bits).max(growth_of(rules, entry));
                 }
@@ -495,17 +497,12 @@ fn take_off(rest: &mut [u64], integers: &IntegerBlock, entry: usize) {
 }
 
 /// Rounds an entry into the factors.
-pub(super) fn store(
-    problem: &LuProblem,
-    entry: &[u64],
-    (row, col): (usize, usize),
-    is_upper: bool,
-    factors: &mut Matrix,
-) -> crate::Result<()> {
+pub(super) fn store(problem: &LuProblem, entry: &[u64], place: FactorPlace, factors: &mut Matrix) -> crate::Result<()> {
     let (order, precision_bits, width) = (factors.rows(), factors.precision_bits(), factors.limbs_per_element());
     let (heads, limbs) = factors.parts_mut();
+    let FactorPlace { row, col, .. } = place;
     let at = row + col * order;
-    let exponent = problem.entry_exponent(is_upper, col);
+    let exponent = problem.entry_exponent(place);
     let head = round_integer(entry[0] == 1, &entry[1..], exponent, precision_bits, &mut limbs[at * width..][..width]);
     check_exponent(head.exponent(), row, col)?;
     heads[at] = head.0;
@@ -577,7 +574,7 @@ impl SubstitutedRows<'_> {
         for (number, col) in cols.enumerate() {
             for (at, &row) in rows.iter().enumerate() {
                 let out = &mut space.rests[at * rest..][..rest];
-                problem.scaled_limbs(a.get(row, col), col, out);
+                problem.scaled_limbs(a.get(row, col), (row, col), out);
                 take_off(out, integers, entry_of_block(at, number));
             }
             let own = &mut space.entries[number * rows.len() * words..][..rows.len() * words];
@@ -585,7 +582,8 @@ impl SubstitutedRows<'_> {
             for (entry, &row) in own.chunks_exact(words).zip(*rows) {
                 growth = growth.max(growth_of(rules, entry));
                 let at = number * order + row;
-                let (exponent, out) = (problem.entry_exponent(true, col), &mut limbs[at * width..][..width]);
+                let place = FactorPlace { row, col, pivot: None };
+                let (exponent, out) = (problem.entry_exponent(place), &mut limbs[at * width..][..width]);
                 let head = round_integer(entry[0] == 1, &entry[1..], exponent, problem.precision_bits, out);
                 check_exponent(head.exponent(), row, col)?;
                 heads[at] = head.0;

@@ -7,6 +7,7 @@ mod eigenvalues;
 mod entrywise;
 mod known;
 mod ldlt;
+mod lu;
 mod singularity;
 mod solve;
 mod symmetric;
