@@ -107,5 +107,5 @@ impl BallFactor {
 
 /// The exception where digits of an answer are requested.
 pub fn no_digits() -> PyErr {
-    PyValueError::new_err("digits are not counted for balls, whose results state their errors themselves")
+    PyValueError::new_err("correct digits are not estimated for balls: the radii of the result bound its errors")
 }

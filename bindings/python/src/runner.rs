@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 use sunzi::ProgressCallback;
 
-/// How long a signal, or progress, may wait to be noticed.
+/// The longest time until a signal, or progress, is noticed.
 const WAKE: Duration = Duration::from_millis(20);
 
 /// The work's own stack; the main thread of a process usually has the same size.

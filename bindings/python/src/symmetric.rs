@@ -59,7 +59,7 @@ impl Symmetric {
         CholeskyOptions::new().accuracy(self.accuracy).rounding(self.rounding(None))
     }
 
-    /// How far the matrix and right-hand sides may lie from the numbers that were given.
+    /// The rounding of the given numbers, which bounds their distance from the matrix and right-hand sides.
     pub fn rounding(&self, right: Option<&View>) -> InputRounding {
         InputRounding::new().matrix_bits(self.view.rounded_bits()).right_bits(right.and_then(View::rounded_bits))
     }

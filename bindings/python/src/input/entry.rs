@@ -418,7 +418,9 @@ impl<'py> Reader<'py> {
             Ok(_) | Err(NumberError::ExponentRange) => Ok(Entry::Decimal(text.trim().into())),
             Err(NumberError::NotFinite(kind)) => Err(Refusal::NotFinite(kind)),
             Err(NumberError::TooLong(bits)) => Err(Refusal::Value(format!("has {bits} significant bits"))),
-            Err(_) => Err(Refusal::Value(format!("is the string {text:?}: use a decimal number"))),
+            Err(_) => {
+                Err(Refusal::Value(format!("is the string {text:?}: use a decimal number, or a fraction such as 1/3")))
+            }
         }
     }
 }

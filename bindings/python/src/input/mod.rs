@@ -61,7 +61,7 @@ impl ReadPart {
 /// Bits beyond the precision of a call to which fractions and decimals are rounded that are factored or solved for.
 const SPARE_BITS: u32 = 64;
 
-/// How fractions and decimals are treated.
+/// The treatment of fractions and decimals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bits {
     /// They are rounded to this number of bits.
@@ -412,7 +412,10 @@ fn is_too_small(near: &Float, low: impl Fn() -> Float) -> bool {
 pub fn working_bits(asked: Option<u32>, operands: &[Option<u32>]) -> PyResult<u32> {
     let natural = operands.iter().flatten().max().copied();
     asked.or(natural).ok_or_else(|| {
-        PyValueError::new_err("int, Fraction and str entries have no precision of their own; pass precision= in bits")
+        PyValueError::new_err(
+            "int, Fraction and str entries have no precision of their own; pass precision= in bits, or to solve and \
+             inverse digits=, the number of correct digits that you need",
+        )
     })
 }
 

@@ -131,7 +131,7 @@ impl LocalArray for RankPart<'_> {
     }
 }
 
-/// How a sentence about each number of a distribution begins.
+/// The beginning of a sentence about each number of a distribution.
 pub const NUMBERS: [&str; 11] = [
     "rows is",
     "cols is",
