@@ -42,7 +42,7 @@ pub(super) enum Order {
 pub(super) struct Elements {
     order: Order,
     precision_bits: u32,
-    /// How many elements will come, where that is known.
+    /// The number of elements, if it is known.
     expected: Option<u64>,
     /// Bytes that elements and matrix may take, where their number is not known before.
     limit_bytes: u64,

@@ -10,7 +10,7 @@ use crate::io::scan::{BufferSpan, Scanner, shown};
 use crate::io::{FileFormat, FileInfo, Loaded, ReadOptions, Source};
 use std::io::Read;
 
-/// How a language writes lists.
+/// The syntax of lists in a language.
 pub(super) trait Syntax {
     const FORMAT: FileFormat;
     const OPEN: u8;

@@ -12,7 +12,7 @@ use std::io::Read;
 
 const BANNER: &str = "%%MatrixMarket matrix array|coordinate real|integer general|symmetric";
 
-/// How the entries are laid out.
+/// The arrangement of the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrangement {
     /// All entries, column by column.

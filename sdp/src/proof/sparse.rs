@@ -34,7 +34,7 @@ pub struct ProofSparse {
 type Holder<'a> = (usize, u32, &'a Integer);
 
 impl Place {
-    /// How often the entry stands in the whole matrix.
+    /// The number of times that the entry occurs in the whole matrix.
     fn times(self) -> u32 {
         if self.row == self.col { 1 } else { 2 }
     }

@@ -249,7 +249,7 @@ impl System<'_> {
         let holds_zero = |at: &usize| radius(*at) >= self.triangle.midpoint().float(*at, *at).abs();
         let place = (0..order).find(holds_zero);
         let reason =
-            place.map_or("with an approximate inverse R, an entry of the diagonal of I - R T may be 1".into(), |at| {
+            place.map_or("for an approximate inverse R of T, a diagonal entry of I - R T may be 1".into(), |at| {
                 format!(
                     "the ball {:.6} +- {:.3e} on the diagonal contains 0",
                     self.triangle.midpoint().float(at, at).to_f64(),

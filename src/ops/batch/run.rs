@@ -44,7 +44,7 @@ pub(super) trait Verb: Sync {
     type Output<'p>: Send;
     /// A result by itself.
     type Result;
-    /// How problems of one shape go side by side.
+    /// The method by which problems of one shape are computed at once.
     type Lanes;
 
     /// Precision of all results.
@@ -304,7 +304,7 @@ fn pair<'p, 'r, V: Verb>(
     match problems == outputs {
         true => Ok(items),
         false => Err(Error::InvalidArgument(format!(
-            "{}: there are {problems} problems, but {outputs} places for results",
+            "{}: there are {problems} problems, but {outputs} matrices for results",
             V::OPERATION
         ))),
     }

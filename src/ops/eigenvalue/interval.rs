@@ -99,7 +99,7 @@ struct Search<'a> {
     residual: Float,
     lower: Float,
     upper: Float,
-    /// How far below the quotient the next factorisation is, until one has succeeded.
+    /// The distance of the next shift below the quotient, until a factorisation has succeeded.
     distance: Option<Float>,
     /// The lowest shift at which one has failed.
     ceiling: Option<Float>,

@@ -14,7 +14,7 @@ use crate::site::{Site, Team, close_all};
 use crate::tile::{OwnTiles, RankGrid, TileId, TileMap};
 use std::sync::OnceLock;
 
-/// Which tiles lie in the window of a node, and how long they are.
+/// The tiles in the window of a node, and their lengths.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeTilePlan {
     /// The ranks of the node.

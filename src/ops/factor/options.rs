@@ -47,7 +47,7 @@ pub struct DistCholeskyOptions {
     pub grid: Option<RankGrid>,
     /// The algorithm that sends finished tiles to ranks.
     pub delivery: DeliveryKind,
-    /// How a rank detects that it will receive no further request.
+    /// The method by which a rank detects that it will receive no further request.
     pub termination: Termination,
     /// The order of ready tasks; `None` selects [`Policy::Leftmost`] if all ranks read each other's tiles in place,
     /// else [`Policy::CriticalPath`].

@@ -23,7 +23,7 @@ const WEIGHT_WORDS: usize = 2;
 /// Bits beyond the working bits: one since an entry of the factor may pass `2^working_bits` a little, one for its sign.
 const SPARE_BITS: u32 = 2;
 
-/// How 8 entries are written.
+/// The encoding of 8 entries.
 #[derive(Clone, Copy)]
 struct EntryGroup {
     /// Bits of an entry with its sign.

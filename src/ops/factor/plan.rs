@@ -210,7 +210,7 @@ pub struct UpdatePlan {
     pub tile_bytes: u64,
 }
 
-/// How a factorisation will run: tiles and bytes.
+/// The plan of a factorisation: tiles and bytes.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CholeskyPlan {

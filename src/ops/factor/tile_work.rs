@@ -218,7 +218,7 @@ impl<'a> TileWork<'a> {
     }
 }
 
-/// How the integers of a finished tile are rounded into entries of the factor.
+/// The rounding of the integers of a finished tile to entries of the factor.
 pub(super) struct TileRounding<'r> {
     pub shape: TileShape,
     /// The place of its first entry in the matrix.

@@ -240,7 +240,7 @@ impl ShareStream {
 /// Words that are unpacked at a time.
 const TOGETHER: usize = 256;
 
-/// How the residues of an engine's product planes are packed.
+/// The packing of the residues of an engine's product planes.
 pub(crate) struct Packing {
     lanes: ResidueLanes,
     /// Of each plane.

@@ -30,7 +30,7 @@ const HALF_BANDS: usize = 4;
 /// The fewest panels of such a band: narrower ones cost more conversions than they save products.
 const HALF_PANELS: usize = 16;
 
-/// How a product will run: batches, bands, chunks, bytes and jobs.
+/// The plan of a product: batches, bands, chunks, bytes and jobs.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Plan {
@@ -201,7 +201,7 @@ pub(crate) struct PlanRequest {
     pub bits: Bits,
     /// Bytes of the result, new or the caller's.
     pub result_bytes: u64,
-    /// A cut to run instead of the one that the memory limit leads to.
+    /// The cut to use; by default it is computed from the memory limit.
     pub cut: Option<Cut>,
     /// Whether it is part of another operation that keeps it on the CPU.
     pub on_cpu: bool,

@@ -81,7 +81,7 @@ pub type FaultHook<'a> = dyn Fn(&mut [u64], usize) + Sync + 'a;
 pub struct Hooks<'a> {
     /// Sees the product window before reconstruction, and may damage it.
     pub fault: Option<&'a FaultHook<'a>>,
-    /// A cut to run instead of the one that the memory limit leads to.
+    /// The cut to use; by default it is computed from the memory limit.
     pub cut: Option<Cut>,
     /// The same for devices.
     pub device_cut: Option<DeviceCut>,

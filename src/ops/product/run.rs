@@ -40,7 +40,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How a product is cut, the same on all ranks.
+/// The division of a product, the same on all ranks.
 #[derive(Clone, Copy)]
 pub(crate) struct Cutting {
     /// Batches and bands.
@@ -67,7 +67,7 @@ pub(crate) struct StepPart {
     pub chunk: usize,
 }
 
-/// Which operand.
+/// The operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     /// The operand that provides the rows of the result.
@@ -204,7 +204,7 @@ impl ProductSchedule {
     }
 }
 
-/// How a product on planes runs: its kernel, its cuts, the order of its work, the sizes of its windows.
+/// The execution of a product on planes: its kernel, division, order of work and sizes of windows.
 #[derive(Clone)]
 pub(crate) struct RunPlan {
     pub engine: Arc<dyn PlaneEngine>,
@@ -236,7 +236,7 @@ pub(crate) struct ProductRun<'a> {
     pub site: Site<'a>,
     /// The ranks of this node.
     pub shape: &'a NodeShape,
-    /// How it is cut, and in which order.
+    /// The division of the product, and the order of its parts.
     pub plan: &'a RunPlan,
     pub left: OperandRows<'a>,
     /// `None` for SYRK.

@@ -32,7 +32,7 @@ pub(crate) struct LaneProducts {
     accuracy: Accuracy,
 }
 
-/// What problems side by side have given.
+/// The results of problems that were computed at once.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct LanesDone {
     /// A bit for each problem that is done.

@@ -224,7 +224,7 @@ pub(crate) enum Sweep {
 /// Sums of products of the unknowns with the 8 rows of a block.
 pub(crate) type BlockSums = [Integer; BLOCK];
 
-/// How the entries of a factor and the unknowns are scaled.
+/// The scaling of the entries of a factor and of the unknowns.
 pub(crate) struct Scaling {
     /// Fixed-point bits of scaled entries and of the unknowns.
     pub bits: u32,

@@ -44,7 +44,7 @@ pub(crate) struct SolveMemory {
     pub first_tries: FirstTryKernel,
 }
 
-/// Which kernel the first tries of a call run on.
+/// The kernel of the first tries of a call.
 #[derive(Clone, Copy)]
 pub(crate) enum FirstTryKernel {
     /// The context's.
@@ -98,7 +98,7 @@ pub(crate) struct Bands {
     pub limit_bytes: Option<u64>,
 }
 
-/// How columns are tried again.
+/// The repetition of columns with more bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retry {
     /// Most columns at a time.

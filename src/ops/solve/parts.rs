@@ -169,7 +169,7 @@ fn solve_scalars(ctx: &Context, block: &ScalarBlock<'_>, w: &mut Matrix) -> Resu
 pub(crate) struct Update<'a> {
     pub cut: TriangleCut,
     pub block: Block,
-    /// Of the triangle.
+    /// The tiles of the triangle.
     pub view: MatrixView<'a>,
 }
 

@@ -55,9 +55,9 @@ impl SystemShape {
 /// Bits of the numbers of a solve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SolveBits {
-    /// Of the solution, as requested.
+    /// The requested precision of the solution.
     pub precision: u32,
-    /// Of right-hand sides and unknowns during the solve.
+    /// The precision of right-hand sides and unknowns during the solve.
     pub working: u32,
 }
 

@@ -443,7 +443,7 @@ struct ScaledHeads {
 struct Residual {
     /// `B - A X`; each entry is off by at most `2^-bits (|A| |X| + |B|)` for the requested `bits`, and by one rounding.
     pub matrix: Matrix,
-    /// How large it is.
+    /// Its size.
     pub size: ResidualSizes,
 }
 

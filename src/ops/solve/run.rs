@@ -257,7 +257,7 @@ pub(crate) enum SolveStep<'a> {
 }
 
 impl SolveStep<'_> {
-    /// How its triangle is cut.
+    /// The division of its triangle.
     pub fn cut(&self) -> Option<TriangleCut> {
         match self {
             SolveStep::Triangle(solver) => Some(solver.cut()),

@@ -278,7 +278,7 @@ impl<'r> VectorPiece<'r> {
         both.enumerate().map(move |(at, (heads, limbs))| VectorPiece { first: at * count, heads, limbs, stride, width })
     }
 
-    /// How many.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.heads.len().div_ceil(self.stride)
     }

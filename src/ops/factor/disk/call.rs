@@ -370,7 +370,7 @@ impl<'a> DiskCall<'a> {
     }
 }
 
-/// What a plan is made from.
+/// The data from which a plan is computed.
 struct DiskNeeds<'a> {
     site: Site<'a>,
     tiling: TileMap,

@@ -157,7 +157,7 @@ struct CopyRound<'r> {
     packing: &'r Packing,
     /// Owners whose residues this rank has to give, in the order of its turns.
     given: Vec<usize>,
-    /// How many of them were requested, and how many taken.
+    /// The numbers of requested and of received ones.
     asked: usize,
     taken: usize,
     /// The first error of a device. The messages of the round are sent nevertheless: others wait for them.
@@ -224,7 +224,7 @@ pub(super) fn message_words(
     words
 }
 
-/// How residues lie in the words of a copy.
+/// The layout of residues in the words of a copy.
 fn lanes_of(input: &DeviceInput) -> ResidueLanes {
     if input.residue_bytes == 2 { ResidueLanes::Halves } else { ResidueLanes::Pairs }
 }
@@ -291,7 +291,7 @@ impl RankSum<'_, '_> {
     }
 }
 
-/// How the residues of a copy of `count` entries lie.
+/// The layout of the residues of a copy of `count` entries.
 fn planes_of(lanes: &[Lane], count: usize) -> PackedPlanes {
     PackedPlanes { count, size: lanes[0].input.residue_bytes, moduli: lanes[0].input.all_moduli }
 }

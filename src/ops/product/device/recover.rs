@@ -253,7 +253,7 @@ impl<'a, 'b> Finish<'a, 'b> {
     }
 }
 
-/// Which lane takes the next piece, by weight, and into which of its two slots.
+/// The lane that takes the next piece, by weight, and the slot of its two that receives the piece.
 struct Turns {
     weights: Vec<f64>,
     loads: Vec<f64>,

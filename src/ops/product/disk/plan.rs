@@ -70,7 +70,7 @@ impl FileProduct {
         1 + self.left.file.limbs().max(self.right().file.limbs())
     }
 
-    /// How pieces of `panels` panels and `rows` rows are read.
+    /// The reading of pieces of `panels` panels and `rows` rows.
     pub(super) fn stream(&self, panels: usize, rows: usize, caching: Caching) -> BlockStreamOptions {
         let size = self.size();
         let cols = (panels * BLOCK).min(size.rows.max(size.cols));

@@ -42,7 +42,7 @@ pub(crate) struct ClusterRequest<'a> {
     pub map: TileMap,
     /// Bytes that each node may take.
     pub node_bytes: &'a [u64],
-    /// A cut to run instead of the one that the memory leads to.
+    /// The cut to use; by default it is computed from `node_bytes`.
     pub cut: Option<Cut>,
     /// Whether the kernel is chosen by size and precision, equally on all ranks.
     pub chooses: bool,
@@ -135,7 +135,7 @@ fn distinct_shapes<'a>(request: &ClusterRequest<'a>) -> Vec<EqualNodes<'a>> {
     shapes
 }
 
-/// What the plans of all nodes share.
+/// The common part of the plans of all nodes.
 struct NodePlanner<'a> {
     ctx: &'a Context,
     request: &'a ClusterRequest<'a>,
