@@ -41,7 +41,7 @@ pub struct CallTime {
 /// Calls with their times, in the order of verbs and shapes.
 pub type CallTimes = BTreeMap<Call, CallTime>;
 
-/// How often a call is made again.
+/// The number of repetitions of a call.
 const TIMES: usize = 3;
 
 thread_local! {

@@ -131,7 +131,7 @@ pub enum Durability {
     Scratch,
 }
 
-/// How a directory is used.
+/// The use of a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct StorageOptions {
     /// The use of the system's cache.

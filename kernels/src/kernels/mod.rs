@@ -203,7 +203,7 @@ pub trait PlaneFormat: Send + Sync {
     fn plane_words(&self, grid: &BlockGrid) -> usize {
         grid.len() * self.block_words()
     }
-    /// How a word of a product plane holds residues.
+    /// The layout of residues in a word of a product plane.
     fn residue_lanes(&self) -> ResidueLanes {
         ResidueLanes::Words
     }

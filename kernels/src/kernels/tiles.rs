@@ -251,7 +251,7 @@ pub trait TileFormat: Send + Sync {
     fn preferred_rows(&self) -> usize;
     /// Limbs of an entry of the factor.
     fn entry_limbs(&self) -> usize;
-    /// How entries are handed to be rounded: as limbs, or as the digits that they are held in.
+    /// The form of entries that are to be rounded: limbs, or the digits in which they are held.
     fn entry_form(&self) -> EntryForm {
         EntryForm::Limbs(self.entry_limbs())
     }

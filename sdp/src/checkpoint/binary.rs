@@ -29,7 +29,7 @@ const MOST_ITERATIONS: u64 = 1 << 53;
 const OTHERS: &str = "to start afresh, remove the file, or choose another directory for checkpoints (option -c, in \
                       Python checkpoint=) or none (-c '')";
 
-/// How a run begins at its point.
+/// The option by which a run begins at the point of the checkpoint.
 const POINT: &str = "to start from its point, name its directory as that of the initial checkpoint (option -i, in \
                      Python initial_checkpoint=)";
 

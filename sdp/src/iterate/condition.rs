@@ -76,7 +76,7 @@ fn of_system(site: &Site<'_>, factor: &Factor) -> Result<Float> {
     Ok(of_factor(&found))
 }
 
-/// How near the matrices of an iteration are to singular ones. Collective.
+/// The condition numbers of the matrices of an iteration. Collective.
 ///
 /// # Errors
 /// The errors of any rank.

@@ -119,7 +119,7 @@ impl Memory {
         self
     }
 
-    /// The plan: that of the precision which takes the most.
+    /// The plan of the precision at which the run needs the most memory.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where there is no precision.

@@ -23,7 +23,7 @@ use rug::Float;
 use std::time::Instant;
 use sunzi::{Error, Result};
 
-/// How often a step is halved where rounding puts its end outside.
+/// The number of halvings of a step whose end rounding puts outside the cones.
 const MOST_HALVINGS: u32 = 20;
 
 /// A program at one precision. All methods are collective except those that only compare.
@@ -45,7 +45,7 @@ pub struct Later {
     pub last_bits: u32,
 }
 
-/// How a stage ended.
+/// The end of a stage.
 pub enum StageEnd {
     /// The run ends as well.
     Solution(Box<Solution>),
@@ -356,12 +356,12 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> Result<R>) -> Result<R> {
 fn too_complementary(mu: &Float, options: &SolverOptions) -> String {
     let limit = &options.max_complementarity;
     format!(
-        "Tr(X Y) divided by the number of rows is {mu:.2e}, above the limit {limit:.2e}; large data or first points \
-         may need a higher one"
+        "Tr(X Y) divided by the number of rows is {mu:.2e}, above the limit {limit:.2e}; a program with large numbers, \
+         or a large initial point, may need a higher limit"
     )
 }
 
-/// Why a step could not be taken.
+/// The reason why a step could not be taken.
 type NoStep = (Termination, Option<String>);
 
 impl Stage<'_> {
@@ -484,7 +484,9 @@ impl Stage<'_> {
         }
         past.map(|past| match past {
             Past::Rounding => format!("rounding errors at {bits} bits exceed the gap"),
-            Past::Infeasible => format!("after feasible points {PATIENCE} in a row are infeasible at {bits} bits"),
+            Past::Infeasible => {
+                format!("after feasible points the last {PATIENCE} points are infeasible at {bits} bits")
+            }
         })
     }
 

@@ -148,7 +148,7 @@ fn inverse_exponent(k: Arithmetic<'_>, lower: &Matrix) -> Result<i64> {
     Ok(norm_exponent(&solved).max(diagonal.unwrap_or(0)))
 }
 
-/// How a matrix is formed whose smallest eigenvalue is computed.
+/// The formation of a matrix whose smallest eigenvalue is computed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Formed {
     bits: u32,

@@ -9,7 +9,7 @@ use crate::numbers::{Arithmetic, column, rounded};
 use rug::Float;
 use sunzi::{Matrix, Result};
 
-/// The one entry of each matrix.
+/// The only entry of each matrix.
 #[derive(Clone, Debug)]
 pub struct Scalars {
     /// `a`, a column.
@@ -38,7 +38,7 @@ impl Scalars {
         self.weights.rows()
     }
 
-    /// The one block.
+    /// The only block.
     pub fn shape(&self) -> Shape {
         Shape::Diagonal(self.variables())
     }

@@ -67,7 +67,7 @@ pub struct ConeTables {
     pub first: usize,
     /// Row and column of each position, those first that the last constraints meet.
     pub positions: Vec<(usize, usize)>,
-    /// How many of the first positions the constraints from each place on meet.
+    /// The number of first positions that the constraints from each place on need.
     pub met: Vec<usize>,
     /// The constraints by their places.
     pub parts: Vec<ConstraintPart>,

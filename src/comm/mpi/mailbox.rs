@@ -241,7 +241,7 @@ impl MpiMailbox {
         Ok(())
     }
 
-    /// How long to sleep before the next look.
+    /// The time to sleep before the next look.
     fn sleep(&self) -> Duration {
         if self.patient {
             return PATIENT_SLEEP;

@@ -44,7 +44,7 @@ pub struct WorkSpan {
     pub end_ns: u64,
 }
 
-/// How much was ready and held at a time.
+/// Numbers of ready tasks and held tiles over time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Sample {
     /// Nanoseconds since the rank began.

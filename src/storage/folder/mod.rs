@@ -126,7 +126,7 @@ pub struct WritePiece<'a> {
 
 /// An open file. Several threads may use it.
 pub trait File: Send + Sync {
-    /// How it was opened.
+    /// The way in which it was opened.
     fn access(&self) -> Access;
 
     /// Reads several pieces, all of each that the file has, in any order.

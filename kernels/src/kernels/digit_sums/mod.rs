@@ -153,7 +153,7 @@ pub struct Significands<'a> {
     pub first: usize,
     /// Distance from one number to the next, modulo the word size.
     pub stride: usize,
-    /// How many.
+    /// Their number.
     pub count: usize,
 }
 

@@ -34,7 +34,7 @@ use crate::tile::TileId;
 use serde::Serialize;
 use std::ops::Range;
 
-/// How a rank detects that no other rank will send it a request.
+/// The method by which a rank detects that no other rank will send it a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {

@@ -60,7 +60,7 @@ impl Modular<'_> {
     }
 }
 
-/// How one product is done.
+/// The method of one product.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum I16Scheme {
     /// Block by block.
