@@ -99,7 +99,7 @@ pub(crate) fn call<R>(call: Call, mut make: impl FnMut() -> Result<R>) -> Result
 /// [`sunzi::gemm_with`].
 ///
 /// # Errors
-/// As there; of all others here alike.
+/// The errors of [`sunzi::gemm_with`].
 pub(crate) fn gemm_with<'a, 'b>(
     ctx: &Context,
     a: impl Into<MatrixView<'a>>,

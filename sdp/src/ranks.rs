@@ -264,7 +264,7 @@ impl Ranks {
         }))
     }
 
-    /// `start` plus the columns of a list, one after the other, on every rank, which all have `start`.
+    /// The sum of `start`, which all ranks have, and of the columns of a list in their order, on every rank.
     ///
     /// Each rank adds up its share of the rows.
     ///

@@ -96,7 +96,7 @@ impl Workers {
     /// the memory of a task, where there is a limit.
     ///
     /// # Errors
-    /// The error of the first task, by number, that has one.
+    /// The error of the first task that fails, in the order of their numbers.
     pub fn map<T: Sync, R: Send>(
         &self,
         tasks: &[T],

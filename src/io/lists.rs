@@ -108,7 +108,7 @@ pub(super) fn goes_on<S: Syntax, R: Read>(scanner: &mut Scanner<'_, R>) -> Resul
     Ok(found == b',')
 }
 
-/// The next byte that counts.
+/// The next byte that is neither white space nor part of a comment.
 ///
 /// # Errors
 /// [`Error::Format`] at the end of the file.

@@ -35,7 +35,7 @@ pub(super) struct MatrixMarketHeader {
 }
 
 impl MatrixMarketHeader {
-    /// Reads up to the size line and over it.
+    /// Reads the lines up to the size line, included.
     ///
     /// # Errors
     /// [`crate::Error::Format`] for a wrong banner, size or comment, and for shapes that could never be stored at

@@ -288,7 +288,7 @@ pub fn symmetric(a: BallMatrix, uplo: Option<Named>) -> PyResult<BallMatrix> {
     }
 }
 
-/// Where the entries of a matrix come from.
+/// The source of the entries of a matrix.
 #[derive(Clone, Copy)]
 enum Mirror {
     /// The lower triangle, for both.

@@ -73,7 +73,7 @@ impl ProductTerms {
         Ok(ProductTerms { precision_bits, accuracy, bits, alpha, beta, accumulate })
     }
 
-    /// Runs the product; for an exact product, the error about its bits states that they are those of the result.
+    /// Runs the product. The error for an exact product with too many bits states that the result has these bits.
     ///
     /// # Errors
     /// As [`Call::run`].

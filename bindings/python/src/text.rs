@@ -67,7 +67,7 @@ impl NumberFormat {
         }
     }
 
-    /// The format that a specification describes; `g` and six digits where it names no other.
+    /// The format that a specification describes; by default `g` with six digits.
     ///
     /// # Errors
     /// `ValueError` for one that is not understood.

@@ -177,7 +177,7 @@ pub struct RankChoices {
     /// panels, leftmost, blocks, blocks:RxC [default: leftmost on one node, else critical_path].
     #[arg(long, value_name = "NAME", value_parser = Policy::by_name)]
     pub policy: Option<Policy>,
-    /// How a rank detects that no other rank needs a tile from it any more [default: lists].
+    /// The method by which a rank detects that no other rank needs a tile from it any more [default: lists].
     #[arg(long, value_name = "WAY", value_parser = termination())]
     pub termination: Option<Termination>,
     /// Largest number of tiles of other ranks that a rank holds at a time [default: from the memory limit].

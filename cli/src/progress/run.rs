@@ -46,7 +46,7 @@ pub struct Run {
     start: f64,
     /// The completed fraction, at the most optimistic time.
     part: f64,
-    /// How much of it is done by the latest report, which may be less than before: iterations to come are estimated.
+    /// The completed fraction by the latest report. It may be less than before, since later iterations are estimated.
     latest: f64,
     /// The part done of its call at work.
     call_part: f64,

@@ -169,7 +169,7 @@ pub fn to_rational(value: &Float) -> Rational {
     value.to_rational().unwrap_or_default()
 }
 
-/// A number of bits between sensible limits.
+/// `bits`, but at least 16 and at most [`MAXIMUM_BITS`].
 pub fn bits_within(bits: i64) -> u32 {
     bits.clamp(16, i64::from(MAXIMUM_BITS)) as u32
 }

@@ -73,9 +73,9 @@ fn total(ledger: &Ledger, step: IterationStep) -> u64 {
 /// Contexts without a limit that plan as another does. They own the tables that plans make and free them at their end:
 /// tables of other precisions would otherwise take memory during the run.
 pub struct Planners {
-    /// Of all threads.
+    /// The context with all threads.
     all: Context,
-    /// Of one thread.
+    /// The context with one thread.
     single: Context,
 }
 

@@ -55,7 +55,7 @@ pub enum StageEnd {
 
 /// Data that all stages of a run share.
 pub struct Run<'w> {
-    /// When it began.
+    /// The start of the run.
     pub start: Instant,
     /// Iterations that earlier runs had made: limits are those of each run, as in SDPB.
     pub earlier: u64,
@@ -227,8 +227,8 @@ impl Stage<'_> {
         Sides { primal, dual: quality.dual_error < self.options.dual_error_threshold }
     }
 
-    /// Why the run ends at a point: by SDPB's tests, in its order; where a ray shows that there is nothing to find; or
-    /// as better points are not to come. Collective.
+    /// The reason for which the run ends at a point: one of SDPB's tests, in its order; a ray that proves
+    /// infeasibility; or that no better points are expected. Collective.
     fn ended(&self, at: &Begun<'_>, course: &Course) -> Result<Option<NoStep>> {
         if let Some(termination) = self.termination(at) {
             return Ok(Some((termination, None)));

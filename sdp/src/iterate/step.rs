@@ -132,7 +132,7 @@ fn dual_congruence(k: Arithmetic<'_>, lower: &Matrix, change: &Matrix) -> Result
     Ok(trsm_with(&ctx, &lower, &half, bits, &options)?.result)
 }
 
-/// The power of two above the Frobenius norm, at least.
+/// An exponent: the Frobenius norm is below 2 to this power.
 fn norm_exponent(matrix: &Matrix) -> i64 {
     let exponents = matrix.parts().0.iter().map(|&head| Head(head)).filter(|head| !head.is_zero());
     exponents.map(Head::exponent).max().unwrap_or(0) + i64::from(matrix.rows().next_power_of_two().trailing_zeros())

@@ -340,7 +340,7 @@ impl Dependent {
         };
         let parts = [list("constraint", &self.variables), list("free variable", &self.free)];
         let parts = parts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
-        format!("{parts} (counted from 1) omitted, because their equations follow from others")
+        format!("omitted, since other equations imply theirs, counted from 1: {parts}")
     }
 }
 

@@ -16,7 +16,7 @@ use sunzi::{Matrix, Result};
 /// blocks still keep some threads at work.
 const MOST_VARIABLES: usize = 128;
 
-/// Where the groups and blocks of one program stand in another one; see the module.
+/// The positions of the groups and blocks of one program in another one; see the module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Merged {
     /// The caller's groups that each group consists of: one, or one for each row.

@@ -50,7 +50,7 @@ const ALONE: f64 = 0.5;
 pub struct Tables {
     /// The constraints in their order.
     pub order: Vec<usize>,
-    /// Their entries: a row for each in that order, a column for each position.
+    /// The entries of the constraints: a row for each constraint in that order, a column for each position.
     pub matrices: SparseMatrix,
     /// The transpose, with the constraints by their numbers.
     pub transposed: SparseMatrix,
@@ -82,7 +82,7 @@ pub struct ConstraintPart {
     pub place: usize,
     /// The rows in which its matrix has entries, rising.
     pub rows: Vec<usize>,
-    /// Where they begin among the rows of all constraints.
+    /// Their start among the rows of all constraints.
     pub first_row: usize,
 }
 

@@ -385,7 +385,7 @@ mod tests {
         assert!(refused("2\n1\n2\n1\n").contains("after 1 of 2 costs"));
         assert!(refused("x\n").contains("number of constraints is 'x'"));
         for compressed in [&[0x1f, 0x8b][..], &[0x28, 0xb5, 0x2f, 0xfd]] {
-            assert!(read_text(compressed).unwrap_err().to_string().contains("not compressed"));
+            assert!(read_text(compressed).unwrap_err().to_string().contains("uncompressed"));
         }
     }
 }

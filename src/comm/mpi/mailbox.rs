@@ -50,7 +50,7 @@ pub(super) struct MpiMailbox {
     failed: Option<String>,
     waker: Waker,
     counts: Counts,
-    /// When a message last began or something was ready.
+    /// The last time at which a message began or a request was complete.
     active: Instant,
     patient: bool,
 }

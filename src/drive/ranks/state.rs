@@ -44,7 +44,7 @@ pub(super) struct SiteState {
     idle: usize,
 }
 
-/// Everything under the lock.
+/// The data that the lock protects.
 pub(super) struct RankState {
     pub machine: TaskMachine,
     /// For out-of-core tiles.

@@ -456,7 +456,7 @@ fn signed(text: &[u8]) -> Option<i64> {
     Some(if negative { -size } else { size })
 }
 
-/// Which value that is not finite a word without its sign spells.
+/// The infinity or NaN that a word without its sign spells, if it spells one.
 pub(super) fn not_finite(word: &[u8]) -> Option<&'static str> {
     let lower = word.get(..word.len().min(16))?.to_ascii_lowercase();
     match lower.as_slice() {

@@ -18,7 +18,7 @@ use rug::Float;
 use rug::float::Round;
 use rug::ops::{AddAssignRound, AssignRound};
 
-/// Steps of the iteration that bounds how far a vector moves, at most.
+/// The largest number of steps of the iteration that bounds the change of a vector.
 const STEPS: usize = 100;
 
 /// Amount by which a candidate for a bound is raised, as a power of two.

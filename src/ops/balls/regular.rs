@@ -225,9 +225,9 @@ impl Regular {
 pub(super) struct InverseFactor {
     /// `W`, lower triangular.
     pub near: Matrix,
-    /// `|L^-1 - W|`, at most.
+    /// An upper bound of `|L^-1 - W|`.
     pub off: Matrix,
-    /// `|L^-1|`, at most.
+    /// An upper bound of `|L^-1|`.
     pub size: Matrix,
 }
 

@@ -83,7 +83,7 @@ pub fn trsm(
     places.given_back(&solution)
 }
 
-/// Where the entries of a lower triangle on the left lie in the operands of a call.
+/// The positions of the entries of a lower triangle on the left in the operands of a call.
 struct Orientation {
     order: usize,
     /// Whether rows and columns of `T` are exchanged.
@@ -158,7 +158,7 @@ struct System<'a> {
 struct Approximate {
     /// Rounded to the precision of the result.
     solution: Matrix,
-    /// Bits that its entries lost, at most.
+    /// A bound of the number of bits that its entries lost.
     lost_bits: u32,
 }
 

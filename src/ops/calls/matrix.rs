@@ -278,7 +278,7 @@ impl<A: LocalArray> PlacedMatrix<A> {
 
 /// This rank's rows of an operand.
 pub(super) enum PlacedRows<'a> {
-    /// Where the caller has them, or a copy in the same order.
+    /// The caller's entries, or a copy of them in the same order.
     Placed(LocalInput<'a>),
     /// Moved here.
     Moved(Matrix),

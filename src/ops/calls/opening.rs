@@ -22,7 +22,7 @@ const PARTS: usize = 3;
 /// its memory is limited, and the rows and columns of its parts.
 const WORDS: usize = FIRST_PART + 2 * PARTS;
 
-/// Where they begin.
+/// The position of the first part among these words.
 const FIRST_PART: usize = 4;
 
 /// A routine: its identification, and its arguments by name.

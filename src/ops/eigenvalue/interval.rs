@@ -16,7 +16,7 @@ use rug::Float;
 use rug::float::Round;
 use rug::ops::{AddAssignRound, SubAssignRound};
 
-/// Factorisations, at most.
+/// The largest number of factorisations.
 const MOST_FACTORISATIONS: usize = 200;
 
 /// Bits of the ends of an interval that was found in doubles.

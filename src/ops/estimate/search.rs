@@ -8,7 +8,7 @@ const STEP_BITS: u32 = 8;
 /// Fewest bits that are tried.
 const FIRST_BITS: u32 = 64;
 
-/// Precisions that are tried, at most.
+/// The largest number of precisions that are tried.
 const TRIES: u32 = 24;
 
 /// Bits of `digits` decimal digits, in whole steps.

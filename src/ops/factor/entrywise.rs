@@ -85,8 +85,8 @@ impl RangeBits {
     }
 }
 
-/// How far an entry of the matrix lies below the product of its rows' norms, up to the depth that counts as deepest;
-/// `None` for 0.
+/// The depth of an entry, the number of bits by which it is smaller than the product of its rows' norms, at most the
+/// depth that counts as deepest; `None` for 0.
 fn entry_depth(problem: &FactorProblem, EntryIndex { row, col }: EntryIndex, head: Head) -> Option<u32> {
     let depth = problem.exponents[row] + problem.exponents[col] - head.exponent();
     (!head.is_zero()).then(|| depth.clamp(0, MOST_DEPTH.into()) as u32)

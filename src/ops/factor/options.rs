@@ -23,8 +23,8 @@ pub struct CholeskyOptions {
     /// Whether [`crate::solve_with`] and [`crate::inverse_with`] also estimate the number of correct digits of their
     /// result, for the report. There is no such estimate for a factor.
     pub digits: bool,
-    /// How far the operands may differ from the numbers that they represent; it affects only the estimated and proven
-    /// digits.
+    /// A bound of the difference between the operands and the numbers that they represent; it affects only the
+    /// estimated and proven digits.
     pub rounding: InputRounding,
 }
 

@@ -338,7 +338,7 @@ pub(crate) fn plan_entries(ctx: &Context, request: &PlanRequest) -> Result<Plan>
 /// Plans a product on the context's devices; the host's bytes have not been admitted.
 ///
 /// # Errors
-/// Those of [`DevicePlan::new`].
+/// The errors of [`DevicePlan::new`].
 pub(crate) fn plan_devices(
     ctx: &Context,
     request: &PlanRequest,
@@ -422,7 +422,7 @@ fn plan_with(
     Ok(PlannedRun { run: RunPlan { engine, cutting, schedule, words }, plan })
 }
 
-/// The cut in narrower bands where one triangle of the product of two operands is wanted: pairs of bands outside it are
+/// The cut in narrower bands for one triangle of the product of two operands: pairs of bands outside the triangle are
 /// not multiplied.
 pub(crate) fn in_bands(size: &ProductSize, input: &PlanInput<'_>, cut: Cut) -> Cut {
     let band_panels = input.left_panels.div_ceil(HALF_BANDS).max(HALF_PANELS);

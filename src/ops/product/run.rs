@@ -241,7 +241,7 @@ pub(crate) struct ProductRun<'a> {
     pub left: OperandRows<'a>,
     /// `None` for SYRK.
     pub right: Option<OperandRows<'a>>,
-    /// The entries of both, where they are not in memory; the blocks of rows are then empty.
+    /// The source of the entries of both operands, if they are not in memory; the blocks of rows are then empty.
     pub source: Option<&'a dyn OperandSource>,
     pub uplo: Uplo,
     /// The triangle that is wanted of the symmetric product of two operands.
@@ -429,7 +429,7 @@ impl<'a> ProductRun<'a> {
         (panel, (left + right) * panel)
     }
 
-    /// Which rank writes which words of a slot; `parts` are the rows of this rank.
+    /// The words of a slot that each rank writes; `parts` are the rows of this rank.
     fn operand_partition(&self, slot: &PanelSlot<'_>, step: &ProductStep, parts: &[MatrixRows<'_>]) -> Partition {
         let ranks = self.shape.ranks();
         let (panel_words, plane_words) = self.operand_words(step.chunk);
@@ -501,7 +501,7 @@ impl<'a> ProductRun<'a> {
         Ok(clock.time(RankPhase::ToResidues, || self.on_workers(run)))
     }
 
-    /// Which rank writes which words of the product window: neighbouring jobs of a rank are one run.
+    /// The words of the product window that each rank writes: neighbouring jobs of a rank are one run.
     fn product_partition(&self, list: &JobList, first_prime: usize, plane_words: usize) -> Partition {
         let (block, mut runs) = (self.engine().block_words(), Vec::<Run>::new());
         for (job, &worker) in list.jobs.iter().zip(&list.assignment.worker) {

@@ -316,7 +316,7 @@ impl RecoveryTime {
 struct RecoveryMemory<'l, 's> {
     space: &'l mut Space<'s>,
     time: RecoveryTime,
-    /// When the last block was stored.
+    /// The time at which the last block was stored.
     last: Instant,
     sums: Option<RowSums>,
 }

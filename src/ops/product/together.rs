@@ -67,7 +67,7 @@ impl LaneProducts {
         Buffer::bytes_for(self.words()) + (self.size.operand_columns() * size_of::<i64>()) as u64 + choice
     }
 
-    /// Computes the products, up to eight that are plain and have the accuracy of these lanes.
+    /// Computes up to eight products without scalars and added matrices, at the accuracy of these lanes.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Cancelled`].

@@ -199,8 +199,8 @@ impl SolveMemory {
         least_limit(planned.map(|(_, bytes)| bytes))
     }
 
-    /// How columns of a band are tried again within the memory of the first try, or the least that a try needs if that
-    /// is more.
+    /// The repetition of columns of a band within the memory of the first try, or the least memory that a try needs if
+    /// that is more.
     ///
     /// # Errors
     /// The errors of [`SolveMemory::plan`].

@@ -115,7 +115,7 @@ const ENTRYWISE_TILE_ROWS: usize = 8;
 /// Rows of the blocks that are solved scalar by scalar.
 pub(crate) const SCALAR_ROWS: usize = 16;
 
-/// How the unknowns of a solve are found, and the accuracy promised for the residual.
+/// The method of a solve, and the accuracy promised for the residual.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Method {
     pub path: Path,

@@ -20,7 +20,7 @@ pub(crate) struct NodeShared {
     pub ranks: usize,
     /// Rows and columns of the tiles in which all ranks have the factor.
     pub factor_tile: usize,
-    /// Whether these are all ranks, which need no messages then.
+    /// Whether all ranks are on one node, so that no messages are needed.
     pub one_node: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct TilePlan {
     pub size: TrySize,
     /// The kernels.
     pub engine: Arc<dyn TileEngine>,
-    /// Name of the kernel that they are of.
+    /// Name of the kernel.
     pub kernel: &'static str,
     /// Rows and columns of a tile of the triangle, a multiple of 8.
     pub tile_rows: usize,
@@ -88,7 +88,7 @@ impl TilePlan {
         Ok(plan.with_tile_rows(chosen.map_or(largest, |(rows, _)| rows)))
     }
 
-    /// The same with tiles of `tile_rows` rows of the triangle, a multiple of 8.
+    /// The same plan with tiles of `tile_rows` rows of the triangle, a multiple of 8.
     pub fn with_tile_rows(self, tile_rows: usize) -> TilePlan {
         // As many right sides for each worker, in tiles of about the same size.
         let each = self.size.columns.div_ceil(self.threads).max(1);

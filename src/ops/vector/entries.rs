@@ -217,7 +217,7 @@ pub(super) struct ColumnsCall<'c> {
     pub precision_bits: u32,
     /// Bytes of each worker's private memory.
     pub worker_bytes: u64,
-    /// When the call began.
+    /// The start of the call.
     pub start: Instant,
 }
 

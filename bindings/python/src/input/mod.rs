@@ -86,9 +86,9 @@ pub struct Operand<'py> {
     /// Columns.
     pub cols: usize,
     source: Source<'py>,
-    /// Of a symmetric matrix of which one triangle is named, the other one.
+    /// The other triangle of a symmetric matrix of which one triangle is named.
     other: Option<OtherTriangle<'py>>,
-    /// Of entries that are balls, those that are not 0.
+    /// The radii of balls that are not 0.
     radii: Vec<Radius<'py>>,
 }
 
@@ -135,7 +135,7 @@ impl<'py> Operand<'py> {
     /// An operand of a comparison; `None` for an object that holds no numbers, which equals no matrix.
     ///
     /// # Errors
-    /// All except `TypeError` and `ValueError`: other exceptions of a signal handler, `MemoryError`.
+    /// `MemoryError`, and exceptions of a signal handler other than `TypeError` and `ValueError`.
     pub fn of_numbers(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>> {
         let py = object.py();
         match Operand::of(object, "the other operand", ReadPart::Whole) {

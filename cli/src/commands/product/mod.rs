@@ -72,7 +72,7 @@ pub struct Product {
     pub accumulate_triangle: Option<NamedTriangle>,
     /// The options.
     pub choices: ProductArgs,
-    /// Where the result goes.
+    /// The destination of the result.
     pub output: Output,
     /// Where the finished parts of a product larger than memory go.
     pub storage: ProductStorage,

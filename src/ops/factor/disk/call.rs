@@ -81,7 +81,7 @@ pub(super) trait Element {
     /// Reads the matrix, which is checked: the rows that can be tried, and the checksum. Collective.
     ///
     /// # Errors
-    /// Those of the file; the error of an entry that has no place in the element type.
+    /// The errors of the file; the error of an entry that the element type cannot represent.
     fn scan(&mut self, call: &DiskCall<'_>) -> Result<(usize, u64)>;
 
     /// The values that identify a directory.
@@ -381,7 +381,7 @@ struct DiskNeeds<'a> {
 }
 
 impl DiskNeeds<'_> {
-    /// Whose tiles are this rank's.
+    /// This rank, as the owner of its tiles.
     fn owner(&self) -> Owner {
         Owner { grid: self.tiling.grid, number: self.site.team.rank() }
     }

@@ -126,7 +126,7 @@ pub(super) struct Finish<'a, 'b> {
 }
 
 impl<'a, 'b> Finish<'a, 'b> {
-    /// No copy is in transit yet.
+    /// The last steps for `sink`, before the first copy.
     pub fn new(sink: &'a EntrySink<'b>, lanes: &[Lane]) -> Finish<'a, 'b> {
         Finish { sink, pending: VecDeque::new(), turns: Turns::new(lanes), sums: sink.row_sums() }
     }

@@ -188,7 +188,7 @@ impl RankProduct<'_> {
         }
     }
 
-    /// How the product will run on ranks with `threads` threads together; `sends` marks the ranks that have rows.
+    /// The plan of the product on ranks with `threads` threads together; `sends` marks the ranks that have rows.
     /// Collective.
     ///
     /// # Errors

@@ -183,7 +183,7 @@ impl BandSolver<'_> {
     /// Solves for all columns of `right` into `solution`; returns the columns that exceed the range of every try.
     ///
     /// # Errors
-    /// The errors of [`crate::out_of_core::trsm`], with places in the call.
+    /// The errors of [`crate::out_of_core::trsm`], with rows and columns of the whole solution.
     pub fn run(&mut self, bands: Bands, right: &Right<'_>, mut solution: MatrixViewMut<'_>) -> Result<Vec<usize>> {
         match self {
             BandSolver::Bands(solve) => solve.run(bands, right, &mut solution),

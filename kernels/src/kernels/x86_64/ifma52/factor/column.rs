@@ -26,7 +26,7 @@ pub fn scratch_words(primes: usize, digits: usize) -> usize {
 pub struct Column<'a> {
     /// Tables.
     pub factor: &'a FactorTables,
-    /// Where the words of the tile lie.
+    /// The positions of the words of the tile.
     pub layout: FactorTileLayout,
     /// Column within the tile.
     pub col: usize,
