@@ -61,7 +61,7 @@ impl MatrixMarketHeader {
         }
     }
 
-    /// The same for the caller of the library.
+    /// The contents of the header as information about the file.
     pub fn info(&self) -> FileInfo {
         FileInfo {
             format: FileFormat::MatrixMarket,

@@ -59,7 +59,7 @@ enum PickledNumber {
     },
 }
 
-/// Most arguments that are kept.
+/// The largest number of arguments that are kept.
 const ARGUMENTS: usize = 4;
 
 const INSIDE: &str = "its objects";

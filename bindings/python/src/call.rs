@@ -205,7 +205,7 @@ impl<'py> Call<'py> {
         Ok(object)
     }
 
-    /// The same for a result whose numbers have been made, row by row.
+    /// As [`Call::finish`], for a result whose numbers are already Python objects, row by row.
     ///
     /// # Errors
     /// As [`contain`] and [`Destination::fill_objects`].

@@ -51,7 +51,7 @@ impl ProductTerms {
         call.object("c")?.map(|c| Operand::of(&c, "c", part)).transpose()
     }
 
-    /// The same if `c` has been checked.
+    /// As [`ProductTerms::of`], for an operand `c` that has been checked.
     ///
     /// # Errors
     /// As [`ProductTerms::of`].

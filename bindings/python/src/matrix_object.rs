@@ -58,7 +58,7 @@ impl Matrix {
         Matrix { view: Mutex::new(view), kind, line: Line::None, taken: false }
     }
 
-    /// The same as a row or a column that counts its entries.
+    /// The same matrix as a row or a column whose entries have one index.
     pub fn along(self, line: Line) -> Matrix {
         Matrix { line, ..self }
     }

@@ -67,7 +67,7 @@ impl<'py> Runner<'py> {
         self.run_watched(|ctx, _| work(ctx))
     }
 
-    /// The same for work that reports its progress to a callback of its own in addition to the context's: files.
+    /// As [`Runner::run`], for work with a progress callback in addition to the context's, such as reading a file.
     ///
     /// # Errors
     /// As [`Runner::run`].

@@ -28,7 +28,7 @@ impl Symmetric {
         Symmetric::read(call, Operand::of(a, "a", part_of(uplo))?, others)
     }
 
-    /// The same for an operand that has been checked.
+    /// As [`Symmetric::of`], for an operand that has been checked.
     ///
     /// # Errors
     /// As [`Symmetric::of`].
@@ -38,7 +38,7 @@ impl Symmetric {
         Symmetric::at(call, a, precision_bits)
     }
 
-    /// The same for results of `precision_bits` bits.
+    /// As [`Symmetric::read`], for results of `precision_bits` bits.
     ///
     /// # Errors
     /// As [`Symmetric::of`].

@@ -284,7 +284,7 @@ pub fn representation(py: Python<'_>, view: &View, numbers: &str) -> PyResult<St
     Ok(format!("{HEAD}{text}{shape}, precision={}, numbers='{numbers}')", view.precision_bits()))
 }
 
-/// The same as a table in HTML.
+/// The entries that `repr` shows, as a table in HTML.
 ///
 /// # Errors
 /// The exception of a signal handler.

@@ -243,7 +243,7 @@ pub trait TileFormat: Send + Sync {
     fn diagonal_bytes(&self, cols: usize) -> u64;
     /// Bytes of the engine's tables.
     fn table_bytes(&self) -> u64;
-    /// Most bytes that a call of the [`TileEngine`] allocates for itself; none by default.
+    /// The largest number of bytes that a call of the [`TileEngine`] allocates for itself; none by default.
     fn call_bytes(&self, _tile_rows: usize) -> u64 {
         0
     }

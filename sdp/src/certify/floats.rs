@@ -7,7 +7,7 @@ use rug::{Float, Integer, Rational};
 use sunzi::{Accuracy, Cholesky, CholeskyOptions, Error, Matrix, Result, Symmetric, SyrkOptions, TrsmOptions};
 use sunzi::{cholesky_with, syrk_with, trsm_with};
 
-/// Most bits of a factor behind the point.
+/// The largest number of bits of a factor behind the point.
 const MAXIMUM_BITS: u32 = 1 << 14;
 
 /// Attempts at the bits of a factor, and bits more for each.

@@ -113,7 +113,7 @@ impl Memory {
         Ok(Memory { ledgers: ledgers.collect::<Result<_>>()? })
     }
 
-    /// The same with `bytes` more bytes in use at all steps.
+    /// The same memory with `bytes` more bytes in use at all steps.
     pub fn beside(mut self, bytes: u64) -> Memory {
         self.ledgers.iter_mut().for_each(|ledger| ledger.base += bytes);
         self

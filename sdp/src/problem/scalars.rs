@@ -25,7 +25,7 @@ impl Scalars {
         Ok(Scalars { weights: column(roots.len(), bits, |row| Float::with_val(bits, roots[row].square_ref()))? })
     }
 
-    /// The same with numbers of at most `bits` bits.
+    /// The same matrices with numbers rounded to at most `bits` bits.
     ///
     /// # Errors
     /// The errors of [`Matrix::from_fn`].

@@ -208,7 +208,7 @@ impl ConeTables {
         }
     }
 
-    /// The same by sums for its positions.
+    /// The estimated time of sums for the positions of the constraint.
     fn positions_ns(&self, part: &ConstraintPart, bits: u32) -> f64 {
         (2 * part.rows.len() * self.met[part.place]) as f64 * term_ns(bits)
     }

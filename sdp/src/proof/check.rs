@@ -139,7 +139,7 @@ fn correction_of(rest: &[Rational], repeats: &[u32], proof: &GramProof) -> Ratio
     scaled.squares(0..rest.len(), |at| repeats[at / order]) * power_of_two(1 - proof.witness.exponent)
 }
 
-/// The same for the equations of a group.
+/// The square of the size of the correction for the equations of a group.
 ///
 /// # Errors
 /// A text where the Gram matrix is not shown to be positive definite.
@@ -152,7 +152,7 @@ fn correction_square(gram: &Gram, rest: &[Rational], proof: &GramProof, threads:
     }
 }
 
-/// The same for the equations of the free variables.
+/// The square of the size of the correction for the equations of the free variables.
 ///
 /// # Errors
 /// A text where the Gram matrix is not shown to be positive definite.

@@ -309,7 +309,7 @@ fn entries<'a>(
         };
         let mut next = || words.next().ok_or_else(|| named("the file ends within it".into()));
         if first.starts_with('*') {
-            return Err(format!("a section '{first}' after the entries, which cannot be read"));
+            return Err(format!("the section '{first}' after the entries cannot be read"));
         }
         let constraint = index(first, 0, variables)?;
         let cone = index(next()?, 1, shapes.len())? - 1;

@@ -26,7 +26,7 @@ const LONGEST_SLEEP: Duration = Duration::from_micros(200);
 /// meanwhile take longer on their way, but looking more often for them costs more than that, as measured.
 const PATIENT_SLEEP: Duration = Duration::from_millis(1);
 
-/// Most headers that one look takes: requests must have their turn, too.
+/// The largest number of headers that one look takes: requests must have their turn, too.
 const HEADERS_PER_LOOK: usize = 64;
 
 /// The mailbox of one process, on a communicator of its own.

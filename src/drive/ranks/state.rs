@@ -87,9 +87,9 @@ pub(super) struct SharedState<'a, W> {
     tile_rows: usize,
     /// The senders and receivers of tiles, and so whether readers pass them on.
     delivery: &'static dyn Delivery,
-    /// Most tiles that are coming, or wait to be made operands, at a time.
+    /// The largest number of tiles that are coming, or wait to be made operands, at a time.
     most_incoming: usize,
-    /// Most runs under way on the host.
+    /// The largest number of runs under way on the host.
     most_runs: usize,
     pub(super) sites: Sites,
     spans: bool,

@@ -120,7 +120,7 @@ const FINE_RATIO: f64 = 0.9;
 /// After the last step a vector is accepted if no entry of its image exceeds this fraction of the vector's entry.
 const MOST_RATIO: f64 = 1.0 - 1e-6;
 
-/// Most improvements of a bound.
+/// The largest number of improvements of a bound.
 const MOST_IMPROVEMENTS: usize = 100;
 
 /// A bound is not improved any more when a step leaves each entry at least this fraction of its value.
@@ -159,7 +159,7 @@ impl Regular {
         Ok(Regular::of(deviation, start))
     }
 
-    /// The same where `E` is known.
+    /// The proof for a given `E`.
     fn of(deviation: Matrix, start: Vec<Float>) -> std::result::Result<Regular, Unproven> {
         let mut vector = start.clone();
         let mut worst = 0.0;

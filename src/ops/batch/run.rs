@@ -147,7 +147,7 @@ impl BatchMemory {
         }
     }
 
-    /// The same under a limit.
+    /// The plan under a limit.
     fn within<V: Verb>(self, ctx: &Context, limit_bytes: u64, verb: &V, items: &[Item<'_, '_, V>]) -> Result<Self> {
         let mut shapes = items.iter().map(|item| item.shape).collect::<Vec<_>>();
         shapes.sort_unstable();

@@ -66,7 +66,7 @@ impl PlaneExchange<'_, '_> {
         partition.at(self.planes.start * plane_words)
     }
 
-    /// The same for a phase in which other planes are written.
+    /// The planes as a second part of a phase in which other planes are written.
     pub fn beside<'p>(&self, partition: &'p Partition) -> Beside<'p> {
         Beside { partition, end: self.planes.end * self.exchange.plane_words }
     }

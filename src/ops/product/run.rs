@@ -134,7 +134,7 @@ impl ProductSchedule {
         ProductSchedule { pairs, primes, batch_primes: cut.batch_primes, chunks, parts: 1 }
     }
 
-    /// The same without the pairs that have no entry of the triangle `half`, where only that is wanted.
+    /// The same schedule without the pairs of bands outside the triangle `half`, if only a triangle is computed.
     pub fn of_half(self, half: Option<Uplo>) -> ProductSchedule {
         match self.pairs {
             Pairs::All { panels, band_panels, .. } => {
@@ -144,14 +144,14 @@ impl ProductSchedule {
         }
     }
 
-    /// The same without the pairs that are not wanted.
+    /// The same schedule with the pairs of bands for which `is_wanted` returns true.
     pub fn of_pairs(self, is_wanted: impl FnMut(&BandPair) -> bool) -> ProductSchedule {
         let pairs = Pairs::Some(self.pairs().filter(is_wanted).collect());
         ProductSchedule { pairs, ..self }
     }
 
-    /// The same with the products of the last chunk of each batch in `parts` parts: each is in transit to other nodes
-    /// while the next one is multiplied.
+    /// The same schedule with the products of the last chunk of each batch in `parts` parts: each part is in transit to
+    /// other nodes while the next one is multiplied.
     pub fn in_parts(self, parts: usize) -> ProductSchedule {
         ProductSchedule { parts: parts.max(1), ..self }
     }
@@ -167,7 +167,7 @@ impl ProductSchedule {
         (pieces(step.primes.len(), size.max(1)).map(part), is_last)
     }
 
-    /// The same with all primes at a time.
+    /// The same schedule with all primes in one batch.
     pub fn in_one_batch(self) -> ProductSchedule {
         ProductSchedule { batch_primes: self.primes, ..self }
     }

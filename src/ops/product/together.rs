@@ -20,7 +20,8 @@ use std::cmp::Reverse;
 /// Bytes of the digits of eight problems beyond which they leave the nearest caches, and single calls are as fast.
 const MOST_BYTES: u64 = 2 << 20;
 
-/// Most bits for the range of exponents that lanes have room for: entries of similar size ask for 8 or 16.
+/// The largest number of bits for the range of exponents that lanes have room for: entries of similar size ask for 8 or
+/// 16.
 pub(crate) const MOST_RANGE_BITS: u32 = 32;
 
 /// Products of one size and precision.

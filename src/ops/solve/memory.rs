@@ -101,7 +101,7 @@ pub(crate) struct Bands {
 /// The repetition of columns with more bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retry {
-    /// Most columns at a time.
+    /// The largest number of columns at a time.
     pub columns: usize,
     /// Bytes of the whole call meanwhile.
     pub limit_bytes: u64,
@@ -390,9 +390,9 @@ impl SolveMemory {
         cut.product_bytes(&ctx, columns, ALL_LEVELS)
     }
 
-    /// Most bytes that a solve of `columns` columns by parts holds. Between ranks the columns travel first, before
-    /// there are pieces and products, and the rows of each product after it: both as the gathered columns and as a
-    /// message.
+    /// The largest number of bytes that a solve of `columns` columns by parts holds. Between ranks the columns travel
+    /// first, before there are pieces and products, and the rows of each product after it: both as the gathered columns
+    /// and as a message.
     fn own_parts_bytes(&self, cut: &TriangleCut, columns: usize) -> u64 {
         let parts = cut.parts_bytes(columns);
         match self.left {

@@ -161,7 +161,7 @@ impl VectorCall<'_> {
         })
     }
 
-    /// The same with some neighbouring entries at a time, all of which `work` writes.
+    /// As [`VectorCall::fill`], with several neighbouring entries for each call of `work`, which writes all of them.
     ///
     /// # Errors
     /// As [`VectorCall::fill`].

@@ -164,7 +164,7 @@ impl Terms {
         self.alpha.as_ref().is_some_and(Float::is_zero)
     }
 
-    /// The same for a call over ranks.
+    /// The scalars and the added matrix of a call over ranks.
     pub(crate) fn over_ranks(&self) -> ProductTerms<'_> {
         ProductTerms { alpha: self.alpha.as_ref(), beta: self.beta.as_ref() }
     }

@@ -266,7 +266,7 @@ impl<'py> Reader<'py> {
         }
     }
 
-    /// The same where gmpy2's layout is not known.
+    /// Reads an `mpfr` through its methods, if gmpy2's memory layout is not known.
     fn mpfr_by_methods(&mut self, object: &Bound<'py, PyAny>) -> Result<Entry<'py>, Refusal> {
         self.mpfr_bits = self.mpfr_bits.max(object.getattr(intern!(self.py, "precision"))?.extract::<u32>()?);
         if !object.call_method0(intern!(self.py, "is_finite"))?.extract::<bool>()? {

@@ -176,7 +176,7 @@ impl<'py> Operand<'py> {
         }
     }
 
-    /// The same without a look at radii, and the places of entries that were rounded.
+    /// The midpoints as a view, whatever the radii, and the places of entries that were rounded.
     fn midpoints(self, py: Python<'py>, bits: Bits) -> PyResult<(View, Vec<(usize, usize)>)> {
         let (view, rounded) = self.source.view_and_rounded(py, self.rows, self.cols, bits)?;
         match self.other {

@@ -154,7 +154,7 @@ struct Figures {
     threads: usize,
     /// Without files.
     seconds: f64,
-    /// Most bytes that the whole call may take, the result included, where that is planned.
+    /// The largest number of bytes that the whole call may take, the result included, where that is planned.
     planned_bytes: Option<u64>,
     /// Of a factorisation at the full precision: tiles, primes, times of tasks, planned memory, messages of ranks.
     factorisation: Option<CholeskyReport>,

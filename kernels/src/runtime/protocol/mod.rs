@@ -62,7 +62,7 @@ pub struct ProtocolOptions {
     pub devices: Option<DeviceSites>,
     /// Largest number of updates of a run on each of its tiles; with more than one, a run may also finish its tiles.
     pub most_updates: usize,
-    /// Most tiles of a run.
+    /// The largest number of tiles of a run.
     pub strip_tiles: usize,
     /// Whether a run waits until all updates of its tiles are ready. Only for a single process: over several, an update
     /// that waits would keep the slots of its operands.

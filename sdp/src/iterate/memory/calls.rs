@@ -91,7 +91,7 @@ impl Calls<'_> {
         self.product(cols, |options| plan_syrk_with(self.ctx, (rows, cols), self.bits, options))
     }
 
-    /// The same by norms.
+    /// The bytes of a SYRK with accuracy by norms.
     pub fn gram(&self, rows: usize, cols: usize) -> Result<u64> {
         let options = ProductPlanOptions::new().accuracy(Accuracy::Norm);
         Ok(plan_syrk_with(self.ctx, (rows, cols), self.bits, &options)?.planned_bytes)

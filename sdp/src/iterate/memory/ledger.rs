@@ -484,7 +484,7 @@ impl<'a> ProgramSizes<'a> {
         Ok(TaskBytes { result: square + self.matrix(variables, free), work: work + lists::plain(self.bits()) })
     }
 
-    /// The same for one-point blocks that were combined.
+    /// The bytes for one-point blocks that were combined.
     fn scalars_system(&self, variables: usize) -> TaskBytes {
         let (column, free) = (self.matrix(variables, 1), self.problem.free_variables());
         let result = column + self.matrix(variables, free);

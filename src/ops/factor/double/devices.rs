@@ -33,7 +33,7 @@ pub(super) struct DeviceTiles {
 /// Work on a device that may be unfinished.
 #[derive(Default)]
 pub(super) struct UnderWay {
-    /// Most runs that may be submitted and unfinished.
+    /// The largest number of runs that may be submitted and unfinished.
     pub most: usize,
     ends: VecDeque<Event>,
 }

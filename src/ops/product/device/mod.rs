@@ -58,7 +58,7 @@ pub(crate) struct DeviceRequest {
     pub cut: Option<DeviceCut>,
     /// Entries that ranks exchange at a time; 0 in one process.
     pub exchanged: usize,
-    /// Most entries that a copy carries, where the memory limit allows fewer than would be of use.
+    /// The largest number of entries that a copy carries, where the memory limit allows fewer than would be of use.
     pub most_entries: usize,
 }
 

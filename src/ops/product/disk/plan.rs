@@ -29,7 +29,7 @@ const PIECES: usize = 2;
 /// Largest share of a product relative to the mean share for which the shares count as even.
 const MOST_UNEVEN: f64 = 1.2;
 
-/// Most bands for each rank.
+/// The largest number of bands for each rank.
 const MOST_BANDS_OF_RANK: usize = 4;
 
 /// The plan of an out-of-core product.

@@ -24,7 +24,7 @@ use crate::site::{NodeLayout, Team};
 use crate::store::Buffer;
 use crate::tile::{RankGrid, TileId, TileMap};
 
-/// Most ranks of a cluster that is planned for.
+/// The largest number of ranks of a cluster that is planned for.
 const MOST_RANKS: usize = 1 << 20;
 
 /// Most worker threads of a node of such a cluster.
@@ -106,7 +106,7 @@ struct EqualNodes<'a> {
     shape: &'a NodeShape,
     count: usize,
     first_node: usize,
-    /// Most bytes of results on one of them.
+    /// The largest number of bytes of results on one of them.
     result_bytes: u64,
     /// Fewest blocks of the result that one of them owns.
     owned_blocks: usize,

@@ -30,7 +30,7 @@ const DIGIT_BITS: u32 = 52;
 /// Bits of a reduced sum that its quotient does not need.
 const DROPPED_BITS: u32 = 7;
 
-/// Most digits: with one more, a reduced sum could exceed `2^59`, and its reduction 52 bits.
+/// The largest number of digits: with one more, a reduced sum could exceed `2^59`, and its reduction 52 bits.
 const MOST_DIGITS: usize = 126;
 
 /// Bits behind the point of a quotient by a prime.

@@ -12,7 +12,7 @@ use crate::plan::BLOCK;
 use rug::Integer;
 use std::arch::x86_64::*;
 
-/// Most vectors handled together.
+/// The largest number of vectors handled together.
 pub const VECTORS: usize = 4;
 
 const MASK: i64 = (1 << 52) - 1;
