@@ -241,7 +241,7 @@ impl Units {
         self.program(problem, 1)
     }
 
-    /// The program of which a program in these units was made.
+    /// The original program of a program in these units.
     ///
     /// # Errors
     /// The errors of copies of matrices.

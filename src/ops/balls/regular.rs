@@ -30,7 +30,7 @@ pub(super) const BOUND_BITS: u32 = 64;
 /// No factorisation takes more bits.
 const MOST_BITS: u32 = 1 << 14;
 
-/// The factor of the midpoint, and bits that go with it.
+/// The factor of the midpoint, the bits of the result, and the bits that the condition loses.
 pub(super) struct Definite {
     pub factor: Cholesky,
     /// Bits of the result.

@@ -154,8 +154,9 @@ impl Cholesky {
 /// The norm of the inverse of a symmetric matrix, given its images of `block` columns at a time, at least 2; 0 for one
 /// of order 0.
 ///
-/// The first columns are all ones, alternating signs, which catch matrices that are built to mislead the ascent, and
-/// random signs; each step takes the signs of all images, and from their images the unit vectors that promise most.
+/// The first columns are a column of ones, a column of alternating signs, which detects matrices constructed to mislead
+/// the iteration, and columns of random signs. Each step applies the inverse to the signs of all images, and continues
+/// with the unit vectors of the largest entries of the result.
 pub(crate) fn inverse_norm(
     order: usize,
     block: usize,

@@ -73,8 +73,8 @@ pub(crate) fn engine_for(
     Ok((engine, kernel))
 }
 
-/// The same for this rank's tiles of a factor over ranks; `tile_rows(preferred)` is their height for a kernel that
-/// prefers `preferred` rows. Ranks may have different kernels; their tiles then travel as integers.
+/// The engine for this rank's tiles of a factor over ranks; `tile_rows(preferred)` is their height for a kernel that
+/// prefers `preferred` rows. Ranks may have different kernels; their tiles are then sent as integers.
 ///
 /// # Errors
 /// The errors of [`Context::tile_engine`].

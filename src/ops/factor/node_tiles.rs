@@ -84,7 +84,7 @@ impl<'w> NodeTiles<'w> {
         Ok((own, NodeTiles { shown, tiling: *tiling, owners, diagonals }))
     }
 
-    /// The words of a finished tile of another rank, where that is one of the node.
+    /// The words of a finished tile of another rank, if that rank is on this node.
     ///
     /// # Panics
     /// If the tile is not finished.

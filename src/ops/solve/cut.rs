@@ -25,7 +25,7 @@ const GROUP_ROWS: usize = 256;
 /// Parts into which a larger range of rows is cut.
 const PARTS: usize = 4;
 
-/// More levels than any triangle is cut into.
+/// A number of levels that exceeds the levels of every triangle.
 pub(crate) const ALL_LEVELS: u32 = u32::MAX;
 
 /// The numbers that decide how a triangle is cut.

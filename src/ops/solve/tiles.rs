@@ -45,7 +45,7 @@ pub(crate) struct TrySize {
     pub kernel: Option<&'static dyn PlaneKernel>,
 }
 
-/// Tiles of one solve. Those of the solution are transposed: their rows are right-hand sides.
+/// Tiles of one solve. The tiles of the solution are transposed: their rows are right-hand sides.
 pub(crate) struct TilePlan {
     /// The problem.
     pub size: TrySize,

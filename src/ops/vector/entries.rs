@@ -108,7 +108,7 @@ pub(super) struct Strided<'a> {
 }
 
 impl<'a> Strided<'a> {
-    /// Column `col`, which is there (asserted where it has entries).
+    /// Column `col`, which must exist (asserted if it has entries).
     pub fn column(view: MatrixView<'a>, col: usize) -> Strided<'a> {
         let first = if view.rows() == 0 { 0 } else { view.element_index(0, col) };
         let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());

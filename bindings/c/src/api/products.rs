@@ -159,7 +159,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Whether the product does not count: as in the BLAS, its operands are not looked at then.
+    /// Whether alpha is 0: as in the BLAS, the operands of the product are then not read.
     pub(crate) fn without_product(&self) -> bool {
         self.alpha.as_ref().is_some_and(Float::is_zero)
     }

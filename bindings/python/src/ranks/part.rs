@@ -58,7 +58,7 @@ impl<'a> RankPart<'a> {
         }
     }
 
-    /// The numbers where they are; of a plan there are none.
+    /// The numbers as a view; `None` for a plan, which has no numbers.
     pub fn view(&self) -> Option<MatrixView<'_>> {
         match &self.numbers {
             PartNumbers::Read(view) => Some(*view),
