@@ -205,8 +205,9 @@ impl Context {
         Context { memory, under_limit, ..self.clone() }
     }
 
-    /// `count` contexts of one thread for workers of this one that call whole operations: the same choices and tables,
-    /// workspaces of their own, no memory limit, no devices. The first has the workspace of this context.
+    /// `count` contexts of one thread, for workers of this context that call whole operations. They have the same
+    /// choices and tables, their own workspaces, no memory limit and no devices; the first one has the workspace of
+    /// this context.
     pub(crate) fn workers(&self, count: usize) -> impl Iterator<Item = Context> {
         // With devices the tile engines in the tables are theirs.
         let shares = self.devices.is_empty();

@@ -272,8 +272,8 @@ impl Arguments {
         let threads = self.threads.filter(|&threads| runs_here && threads / TOO_MANY_THREADS > processors)?;
         let processors = counted(processors, "processor");
         Some(format!(
-            "warning: --threads {threads} is far more than the {processors} of this process, which will not make it \
-             faster"
+            "warning: --threads {threads} is far more than the {processors} available to this process; fewer threads \
+             would be as fast"
         ))
     }
 

@@ -16,7 +16,7 @@ use sunzi::io::{
 };
 use sunzi::{Error, Matrix, MatrixView, Result};
 
-/// How messages call the two streams.
+/// The names of the two streams in messages.
 pub const INPUT: &str = "standard input";
 const OUTPUT: &str = "standard output";
 
@@ -64,7 +64,7 @@ pub fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// How messages call a file that is written.
+/// The name of an output file in messages.
 pub fn shown_output(path: &Path) -> String {
     if is_standard(path) { OUTPUT.into() } else { path.display().to_string() }
 }

@@ -10,7 +10,7 @@ use sunzi::io::{FileInfo, Loaded, ReadOptions, WrittenEntry};
 use sunzi::{Error, MAXIMUM_PRECISION_BITS, Matrix, Result, SymmetricMatrix, Uplo};
 use sunzi_session::engine::Engine;
 
-/// How the operands of a command are read.
+/// The options for reading the operands of a command.
 pub struct Reader<'a> {
     session: &'a Session,
     engine: &'a Engine,
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         files.iter().map(|file| Ok(header(file)?.map(announced))).collect()
     }
 
-    /// How a file is read of which so much is known.
+    /// The reading of a file of which this much is known.
     fn options_for(&self, info: Option<&FileInfo>) -> ReadOptions {
         let options = self.options.clone();
         let Some(least_bits) = self.in_full.filter(|_| options.input_precision_bits.is_none()) else { return options };

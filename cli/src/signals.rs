@@ -32,7 +32,7 @@ pub enum Mode {
     Complete,
 }
 
-/// How long after a signal that could not end the process the next one ends it.
+/// The time after which another signal ends the process, if the first one could not.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 static STOP: AtomicBool = AtomicBool::new(false);

@@ -41,7 +41,7 @@ pub struct CallTime {
 /// Calls with their times, in the order of verbs and shapes.
 pub type CallTimes = BTreeMap<Call, CallTime>;
 
-/// How often a call is made again.
+/// The number of repetitions of a call.
 const TIMES: usize = 3;
 
 thread_local! {
@@ -99,7 +99,7 @@ pub(crate) fn call<R>(call: Call, mut make: impl FnMut() -> Result<R>) -> Result
 /// [`sunzi::gemm_with`].
 ///
 /// # Errors
-/// As there; of all others here alike.
+/// The errors of [`sunzi::gemm_with`].
 pub(crate) fn gemm_with<'a, 'b>(
     ctx: &Context,
     a: impl Into<MatrixView<'a>>,

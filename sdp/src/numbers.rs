@@ -27,7 +27,7 @@ pub struct Dimensions {
 }
 
 impl Dimensions {
-    /// Of a column.
+    /// The dimensions of a column.
     pub fn column(rows: usize) -> Dimensions {
         Dimensions { rows, cols: 1 }
     }

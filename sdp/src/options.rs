@@ -46,9 +46,9 @@ pub struct SolverOptions {
     pub min_dual_step: Float,
     /// Stop if the complementarity exceeds this.
     pub max_complementarity: Float,
-    /// Stop if a ray proves, with at most this error, that no feasible point exists, or none whose magnitudes have a
-    /// sum below its inverse; with 0 the test never stops a run. If the precision ends a run, a remark may mention that
-    /// there may be no feasible point.
+    /// Stop if a ray proves, with at most this error, that no feasible point exists, or that the magnitudes of the
+    /// entries of each feasible point sum to more than the inverse of this error. With 0 the test never stops a run. If
+    /// the precision ends a run, a remark may mention that there may be no feasible point.
     pub infeasibility_threshold: Float,
     /// Stop if a point that is primal but not dual feasible has an objective of at most this: SDPA's lowerBound.
     pub lower_bound: Option<Float>,

@@ -119,7 +119,7 @@ impl Ranks {
         Ok(words[0])
     }
 
-    /// The sum of the numbers of the ranks on this node, and how many they are.
+    /// The sum of the numbers that the ranks of this node pass, and the number of these ranks.
     ///
     /// # Errors
     /// [`Error::Transport`].
@@ -250,7 +250,7 @@ impl Ranks {
         Ok(owners.iter().map(row).collect())
     }
 
-    /// The largest of the ranks' numbers, each by itself.
+    /// For each position, the largest of the numbers that the ranks pass.
     ///
     /// # Errors
     /// As [`Ranks::everywhere`].
@@ -264,7 +264,7 @@ impl Ranks {
         }))
     }
 
-    /// `start` plus the columns of a list, one after the other, on every rank, which all have `start`.
+    /// The sum of `start`, which all ranks have, and of the columns of a list in their order, on every rank.
     ///
     /// Each rank adds up its share of the rows.
     ///

@@ -79,7 +79,7 @@ impl Workers {
         &self.all
     }
 
-    /// How many of `tasks` tasks are at work at a time, and whether each has one thread.
+    /// The number of the `tasks` tasks that run at a time, and whether each has one thread.
     pub fn at_work(threads: usize, tasks: usize) -> (usize, bool) {
         if threads == 1 || tasks < 2 { (tasks.min(1), false) } else { (tasks.min(threads), true) }
     }
@@ -96,7 +96,7 @@ impl Workers {
     /// the memory of a task, where there is a limit.
     ///
     /// # Errors
-    /// The error of the first task, by number, that has one.
+    /// The error of the first task that fails, in the order of their numbers.
     pub fn map<T: Sync, R: Send>(
         &self,
         tasks: &[T],

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How a wait passes its time.
+/// The method of waiting: spinning or sleeping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Patience {
     /// Sleeps in the end: for short operations that may come late.
@@ -15,7 +15,7 @@ pub(crate) enum Patience {
     Yield,
 }
 
-/// How long a wait spins, and from when on it sleeps.
+/// The duration of spinning, after which a wait sleeps.
 const SPIN: Duration = Duration::from_micros(20);
 const YIELD: Duration = Duration::from_micros(300);
 

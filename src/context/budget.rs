@@ -33,7 +33,7 @@ impl MemoryBudget {
         MemoryBudget { held_bytes: self.total(bytes), ..self }
     }
 
-    /// The budget with `bytes` fewer bytes held: those that an inner plan counts itself.
+    /// The budget with `bytes` fewer bytes held, for an inner plan that counts these bytes itself.
     pub fn releasing(self, bytes: u64) -> MemoryBudget {
         MemoryBudget { held_bytes: self.held_bytes.saturating_sub(bytes), ..self }
     }

@@ -33,7 +33,7 @@ struct Stamp {
     event: Event,
 }
 
-/// When a slot was last written by a copy, used by work, and read by a copy.
+/// The events of the last copy into a slot, of the last work on it, and of the last copy from it.
 #[derive(Clone, Default)]
 struct StreamSlot {
     filled: Option<Stamp>,
@@ -53,7 +53,7 @@ pub struct TileStreams<T> {
     /// Slots without a tile, the slot that has been free for the longest time first.
     free: VecDeque<usize>,
     places: HashMap<T, usize>,
-    /// When each tile was last copied to the host.
+    /// The last copy of each tile to the host.
     saved: HashMap<T, Stamp>,
     begun: Event,
     _lease: Streams,

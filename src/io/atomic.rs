@@ -163,7 +163,7 @@ fn write_and_name(path: &Path, body: impl FnOnce(&File) -> Result<()>, folders: 
     Ok(())
 }
 
-/// Where a chain of symbolic links ends, whether or not that file exists; `path` itself where it is no link.
+/// The end of a chain of symbolic links, whether or not that file exists; `path` itself if it is no link.
 fn link_target(path: &Path) -> PathBuf {
     let mut target = path.to_path_buf();
     // The system follows at most 40 links too; a longer chain is a loop, and opening it will say so.

@@ -135,7 +135,7 @@ impl BinaryHeader {
         Ok(())
     }
 
-    /// The same for the caller of the library.
+    /// The contents of the header as information about the file.
     pub fn info(&self) -> FileInfo {
         FileInfo {
             format: FileFormat::Binary,

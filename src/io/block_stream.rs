@@ -25,7 +25,7 @@ pub struct FileBlock {
     pub block: Block,
 }
 
-/// How blocks are read.
+/// The options of a stream of blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockStreamOptions {
     /// Number of buffers, at least 1; with 2 the next block is read while one is in use.

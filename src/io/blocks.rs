@@ -44,7 +44,7 @@ pub struct Block {
     pub cols: Range<usize>,
 }
 
-/// Where the entries of a column lie.
+/// The positions of the entries of a column.
 impl BinaryHeader {
     /// Number of the stored entry `(row, col)`, which is stored.
     fn index(&self, row: usize, col: usize) -> u64 {

@@ -36,9 +36,9 @@ pub struct MatrixFileShape {
     pub symmetric: bool,
 }
 
-/// Writes the binary file `path`, which appears only when `body` has written all blocks.
+/// Writes the binary file `path` by the blocks that `body` writes. The file appears under its name when it is complete.
 ///
-/// Entries that no block writes are 0. At the end the file is read once for its checksum.
+/// Entries outside all blocks are 0. At the end the file is read once to compute its checksum.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::DimensionOverflow`] if the file would exceed the largest length; [`Error::Cancelled`]; the

@@ -16,7 +16,7 @@ use rug::Rational;
 /// when it is dropped; smaller ones might stay in the process. Pages that no element has reached are not touched.
 const BLOCK_WORDS: usize = 33 << 17;
 
-/// Elements that are kept as they were written, at most.
+/// The largest number of elements whose text is kept.
 const MOST_WRITTEN: usize = 100_000;
 
 /// Elements of one width: for each a place (where places are kept), a head and `limbs` limbs.
@@ -25,7 +25,7 @@ struct ElementBlock {
     words: Vec<u64>,
 }
 
-/// Where the elements of a file belong in the matrix.
+/// The places in the matrix of the elements of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     /// All elements, column by column.
@@ -42,7 +42,7 @@ pub(super) enum Order {
 pub(super) struct Elements {
     order: Order,
     precision_bits: u32,
-    /// How many elements will come, where that is known.
+    /// The number of elements, if it is known.
     expected: Option<u64>,
     /// Bytes that elements and matrix may take, where their number is not known before.
     limit_bytes: u64,

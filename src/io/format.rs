@@ -129,7 +129,7 @@ impl FileFormat {
         ))
     }
 
-    /// The format that the first bytes of a file show; tables of numbers show none, and are the remaining case.
+    /// The format to which the first bytes of a file belong; a table of numbers if they belong to no other format.
     pub(super) fn by_content(bytes: &[u8]) -> FileFormat {
         let text = bytes.trim_ascii_start();
         match text {

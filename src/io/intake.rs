@@ -66,7 +66,7 @@ impl Intake {
         self.put(word, at).map_err(|refusal| refused(refusal, word, at.place, |text| scanner.error(text)))
     }
 
-    /// The same for a word that does not stand in a scanner.
+    /// Stores the number in `word`, which need not be in a scanner.
     #[inline]
     pub fn put(&mut self, word: &[u8], at: ReadPosition) -> std::result::Result<(), Refusal> {
         let number = self.numbers.read(word, at.field)?;

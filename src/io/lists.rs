@@ -10,7 +10,7 @@ use crate::io::scan::{BufferSpan, Scanner, shown};
 use crate::io::{FileFormat, FileInfo, Loaded, ReadOptions, Source};
 use std::io::Read;
 
-/// How a language writes lists.
+/// The syntax of lists in a language.
 pub(super) trait Syntax {
     const FORMAT: FileFormat;
     const OPEN: u8;
@@ -108,7 +108,7 @@ pub(super) fn goes_on<S: Syntax, R: Read>(scanner: &mut Scanner<'_, R>) -> Resul
     Ok(found == b',')
 }
 
-/// The next byte that counts.
+/// The next byte that is neither white space nor part of a comment.
 ///
 /// # Errors
 /// [`Error::Format`] at the end of the file.

@@ -12,7 +12,7 @@ use std::io::Read;
 
 const BANNER: &str = "%%MatrixMarket matrix array|coordinate real|integer general|symmetric";
 
-/// How the entries are laid out.
+/// The arrangement of the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrangement {
     /// All entries, column by column.
@@ -35,7 +35,7 @@ pub(super) struct MatrixMarketHeader {
 }
 
 impl MatrixMarketHeader {
-    /// Reads up to the size line and over it.
+    /// Reads the lines up to the size line, included.
     ///
     /// # Errors
     /// [`crate::Error::Format`] for a wrong banner, size or comment, and for shapes that could never be stored at
@@ -61,7 +61,7 @@ impl MatrixMarketHeader {
         }
     }
 
-    /// The same for the caller of the library.
+    /// The contents of the header as information about the file.
     pub fn info(&self) -> FileInfo {
         FileInfo {
             format: FileFormat::MatrixMarket,

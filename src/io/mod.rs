@@ -95,7 +95,7 @@ pub enum Symmetry {
     SymmetricLower,
 }
 
-/// How numbers are written in a text file.
+/// The notation of numbers in a text file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum NumberForm {
     /// Decimals with enough digits to read back the same bits at the matrix's precision.
@@ -105,7 +105,7 @@ pub enum NumberForm {
     Hex,
 }
 
-/// How a file is written.
+/// Options for writing a file.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {

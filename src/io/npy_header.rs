@@ -15,7 +15,7 @@ pub(super) enum NpyElement {
     Float(usize),
     /// Integers of this many bytes, 1, 2, 4 or 8.
     Signed(usize),
-    /// The same without a sign; NumPy's truth values are such.
+    /// Unsigned integers of this many bytes, 1, 2, 4 or 8; also NumPy's truth values.
     Unsigned(usize),
     /// Texts of this many characters, each of four bytes.
     Unicode(usize),

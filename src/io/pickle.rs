@@ -43,7 +43,7 @@ const NUMBERS: [(&str, PickledNumber); 6] = [
     ("mpmath.ctx_mp_python.mpf", PickledNumber::Mpf { radix: 16 }),
 ];
 
-/// How the arguments of a type give its number.
+/// The meaning of the arguments of a type, which determine its number.
 #[derive(Clone, Copy)]
 enum PickledNumber {
     /// As a text.
@@ -59,7 +59,7 @@ enum PickledNumber {
     },
 }
 
-/// Most arguments that are kept.
+/// The largest number of arguments that are kept.
 const ARGUMENTS: usize = 4;
 
 const INSIDE: &str = "its objects";

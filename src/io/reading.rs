@@ -59,7 +59,7 @@ setters! { ReadOptions {
 /// The precisions of a file being read.
 #[derive(Clone, Copy)]
 pub(super) struct FilePrecisions {
-    /// To which decimals are rounded.
+    /// The precision to which decimals are rounded.
     pub decimal: u32,
     /// The least precision of the matrix.
     pub least: u32,

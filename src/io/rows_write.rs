@@ -9,7 +9,7 @@ use crate::io::{FileFormat, NumberForm};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
 use std::io::Write;
 
-/// How a format writes rows and numbers.
+/// The syntax of rows and numbers in a format.
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     format: FileFormat,

@@ -138,7 +138,7 @@ pub(super) fn next_entry<R: Read>(
     if scanner.bytes(word).starts_with(b"*") {
         let found = String::from_utf8_lossy(scanner.bytes(word)).into_owned();
         return Err(scanner.error(format_args!(
-            "a section '{found}' after the entries, such as one that names integer variables: it cannot be read"
+            "the section '{found}' after the entries, for example a list of integer variables, cannot be read"
         )));
     }
     let constraint = index(scanner, word, "number of a constraint", 0..=header.constraints)?;
@@ -147,7 +147,9 @@ pub(super) fn next_entry<R: Read>(
     let row = next_index(scanner, "row", 1..=size)?;
     let col = next_index(scanner, "column", 1..=size)?;
     if is_diagonal && row != col {
-        return Err(scanner.error(format_args!("row {row}, column {col} of block {block}, which is diagonal")));
+        return Err(
+            scanner.error(format_args!("block {block} is diagonal, but has an entry at row {row}, column {col}"))
+        );
     }
     let Some(value) = scanner.next_word_between(separates)? else { return Err(cut_off(scanner)) };
     // One triangle is given, either; the lower one is kept.

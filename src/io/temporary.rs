@@ -134,7 +134,7 @@ fn named(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
     }
 }
 
-/// How temporary names begin: with the host, so that each machine judges its own files.
+/// The beginning of temporary names: the host, so that each machine judges its own files.
 fn prefix() -> String {
     format!("{PREFIX}{}-", host())
 }

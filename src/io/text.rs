@@ -118,7 +118,7 @@ impl DecimalWriter {
         }
     }
 
-    /// The same by MPFR, whose cost does not grow with the exponent.
+    /// The digits computed by MPFR, whose cost does not grow with the exponent.
     fn significant_digits_by_mpfr(&self, value: FloatRef<'_>) -> (String, i64) {
         let float: Float = value.to_float(self.precision_bits).abs();
         let (_, digits, exponent) = float.to_sign_string_exp(10, Some(self.digits));

@@ -428,10 +428,10 @@ impl Cholesky {
 /// `log det A = 2 sum log |l_ii|` for a factor of `A = L L^T`, at `precision_bits` bits.
 ///
 /// Only the diagonal of `factor` is read; `factor` may also be a matrix of one column, the diagonal. A zero on it gives
-/// minus infinity. Accuracy: the product of the entries' significands is rounded to `precision_bits + 32` bits at each
-/// of `n` steps, as are its logarithm, the logarithm of the power of two and their sum; the result is rounded once
-/// more. A precision below 1 bit counts as 1, and one above MPFR's maximum as that maximum. Cost: one product for each
-/// row.
+/// minus infinity. Accuracy: the significands of the `n` entries are multiplied with `n` roundings to
+/// `precision_bits + 32` bits. The logarithm of this product, the logarithm of the power of two and the sum of the two
+/// are also rounded to these bits, and the result is rounded to `precision_bits`. A precision below 1 bit counts as 1,
+/// and one above MPFR's maximum as that maximum. Cost: one product for each row.
 ///
 /// ```
 /// use sunzi::{Matrix, estimate, rug::Float};

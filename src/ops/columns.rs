@@ -30,7 +30,7 @@ impl Column<'_> {
         self.heads[row] = write(&mut self.limbs[row * self.width..][..self.width]).0;
     }
 
-    /// Writes the element at `row` as [`Column::set`] does, where it can be written.
+    /// Writes the element at `row` as [`Column::set`] does, unless it is an error.
     ///
     /// # Errors
     /// The error of `write`.

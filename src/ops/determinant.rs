@@ -56,7 +56,7 @@ impl Ldlt {
     }
 }
 
-/// The product of numbers other than 0, at most two for each of `rows`.
+/// The product of `factors`, of which none is 0 and at most `2 rows` exist.
 pub(crate) fn product(factors: impl Iterator<Item = Float>, rows: usize, precision_bits: u32) -> Result<Float> {
     let bits = precision_bits + ceil_log2(2 * rows + 1) + SPARE_BITS;
     // The exponents are summed apart from the product, whose factors lie between 1/2 and 1.

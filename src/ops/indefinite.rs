@@ -30,7 +30,7 @@ const LEAST_PROOF_BITS: i64 = 32;
 /// Bits of residuals beyond those that the condition takes.
 const RESIDUAL_BITS: u32 = 36;
 
-/// Where the residual of the factors, times the norm of the inverse, is at most this power of two, the factors show the
+/// If the residual of the factors, times the norm of the inverse, is at most this power of two, the factors show the
 /// condition of the matrix.
 const TOLD_LOG2: i64 = -4;
 
@@ -90,9 +90,9 @@ impl Ldlt {
     /// column in the maximum norm.
     ///
     /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`; `rounding` describes the rounding of the
-    /// input. 0 if the factors are too inaccurate for an estimate: their residual, which grows with [`Ldlt::growth`],
-    /// is as large as the least eigenvalue of the scaled matrix. Cost: at most five solves with two right-hand sides, a
-    /// product with `A` and a solve for all columns. Source: docs/CHECKS.md, "Correct digits".
+    /// input. The result is 0 if the factors are too inaccurate for an estimate: their residual, which grows with
+    /// [`Ldlt::growth`], is as large as the least eigenvalue of the scaled matrix. Cost: at most five solves with two
+    /// right-hand sides, a product with `A` and a solve for all columns. Source: docs/CHECKS.md, "Correct digits".
     ///
     /// ```
     /// use sunzi::{Context, Matrix, estimate::InputRounding};

@@ -8,7 +8,8 @@ use rug::Float;
 /// Bits of the bounds.
 const UNIT_BITS: u32 = 64;
 
-/// How far operands may differ from the numbers that they represent: `1/3` in a file is rounded when it is read.
+/// A bound of the difference between operands and the numbers that they represent: `1/3` in a file is rounded when it
+/// is read.
 ///
 /// An operand of `bits` bits has been rounded to nearest: the error of each entry is at most `2^-bits` of its
 /// magnitude. `None` means that an operand is exact. Estimated and proven digits refer to the solution of the problem

@@ -271,7 +271,7 @@ impl Cholesky {
     }
 }
 
-/// How the columns of a strip are found.
+/// The computation of the columns of a strip.
 fn method(order: usize) -> Method {
     Method::by_norms(Path::choose(LOWER, order, order.min(STRIP_COLUMNS)))
 }

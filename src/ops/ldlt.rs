@@ -201,8 +201,8 @@ impl Ldlt {
         Inertia { positive: self.pivots.rows() - negative, negative }
     }
 
-    /// Element growth: the largest entry of `|L| |D| |L^T|` divided by the largest of `|A|`, 53 bits; 1 for an empty
-    /// matrix.
+    /// Element growth: the largest entry of `|L| |D| |L^T|` divided by the largest entry of `|A|`. It has 53 bits, and
+    /// is 1 for an empty matrix.
     ///
     /// The logarithm to base 2 of the growth is the number of bits that are lost because there is no pivoting.
     ///

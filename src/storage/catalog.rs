@@ -29,7 +29,7 @@ pub struct DamagedGroup {
     pub reason: String,
 }
 
-/// Where an object lies.
+/// The position of an object in its file.
 #[derive(Clone, Debug)]
 pub struct ObjectExtent {
     pub group: GroupName,
@@ -165,7 +165,7 @@ impl Catalog {
         }
     }
 
-    /// Where an object lies that can be read.
+    /// The position of an object, if it can be read.
     pub fn find(&self, name: &ObjectName) -> Option<&ObjectExtent> {
         self.places.get(name).filter(|place| self.is_published(&place.group))
     }

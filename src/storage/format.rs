@@ -21,7 +21,7 @@ const FIXED_BYTES: usize = 40;
 /// Bytes of the checksum at the end of the header.
 const CHECKSUM_BYTES: usize = 8;
 
-/// Most bytes of a header that are taken for possible.
+/// The largest number of bytes of a header that are taken for possible.
 const MAXIMUM_HEADER_BYTES: u64 = 1 << 30;
 
 /// Bytes that an object of `bytes` bytes takes in a file and in a buffer: whole blocks of [`IoBuffer::ALIGNMENT`].

@@ -37,7 +37,7 @@ impl Identity {
         Identity { operation: operation.into(), entries: Vec::new() }
     }
 
-    /// The same with one more value on which the objects depend, or another value.
+    /// The same identity with one more value on which the objects depend, or with a new value of a key.
     pub fn with(mut self, key: impl Into<String>, value: impl ToString) -> Identity {
         let key = key.into();
         self.entries.retain(|(known, _)| *known != key);

@@ -112,7 +112,7 @@ impl Storage {
         Ok(storage)
     }
 
-    /// The same in any folder, for example a simulated one.
+    /// As [`Storage::open`], in any folder, for example a simulated one.
     ///
     /// # Errors
     /// As [`Storage::open`].

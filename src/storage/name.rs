@@ -6,10 +6,10 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::sync::Arc;
 
-/// Most bytes of a name of an object.
+/// The largest number of bytes of a name of an object.
 const OBJECT_NAME_BYTES: usize = 1024;
 
-/// Most bytes of a name of a group: with its ending it is the name of a file.
+/// The largest number of bytes of a name of a group: with its ending it is the name of a file.
 const GROUP_NAME_BYTES: usize = 200;
 
 /// The name of an object: any text, at most 1,024 bytes. Clones share it.

@@ -22,7 +22,7 @@ const LOCK: &str = "lock";
 /// The file with the identity of the directory.
 const IDENTITY: &str = "identity.json";
 
-/// Most bytes of it that are read.
+/// The largest number of bytes of it that are read.
 const IDENTITY_BYTES: u64 = 1 << 20;
 
 /// The ending of the names of groups' files.

@@ -78,12 +78,12 @@ impl<T> Queue<T> {
         waiting.map(|waiting| waiting.request).collect()
     }
 
-    /// How many have not begun.
+    /// The number of requests that have not begun.
     pub fn waiting(&self) -> usize {
         self.urgent.len() + self.in_order.len()
     }
 
-    /// How many have begun and are not done.
+    /// The number of requests that have begun and are not done.
     pub fn under_way(&self) -> usize {
         self.requests_under_way
     }

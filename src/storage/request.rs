@@ -20,7 +20,7 @@ pub struct ReadRequest {
     pub buffer: IoBuffer,
     /// Identifies the answer.
     pub tag: u64,
-    /// When it begins.
+    /// The priority with which it is started.
     pub priority: Priority,
 }
 
@@ -40,13 +40,13 @@ pub struct NewObject {
 /// A group to be published: either all of its objects will exist, or none.
 #[derive(Debug)]
 pub struct PublishRequest {
-    /// Its name, which no other group has.
+    /// The name of the group; no other group has this name.
     pub group: GroupName,
     /// Its objects, in the order of its file.
     pub objects: Vec<NewObject>,
     /// Identifies the answer.
     pub tag: u64,
-    /// When it begins.
+    /// The priority with which it is started.
     pub priority: Priority,
 }
 
@@ -76,7 +76,7 @@ pub struct FetchRequest {
     pub buffer: IoBuffer,
     /// Identifies the answer.
     pub tag: u64,
-    /// When it begins.
+    /// The priority with which it is started.
     pub priority: Priority,
 }
 
@@ -131,7 +131,7 @@ pub enum Durability {
     Scratch,
 }
 
-/// How a directory is used.
+/// The use of a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct StorageOptions {
     /// The use of the system's cache.

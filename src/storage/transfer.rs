@@ -28,7 +28,7 @@ struct ObjectPiece {
     checksum: u64,
 }
 
-/// Neighbours in a file, which come by one call.
+/// Neighbouring objects in a file, which one call reads.
 pub struct ObjectRun {
     group: GroupName,
     offset: u64,
@@ -178,7 +178,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// Removes a group, also as a power cut sees it where the directory is durable.
+    /// Removes a group. If the directory is durable, the group stays removed after a power failure.
     ///
     /// # Errors
     /// [`Error::Io`].

@@ -237,7 +237,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// The one entry of an operand, exactly.
+    /// The only entry of an operand, exactly.
     ///
     /// # Safety
     /// As [`Call::read`].

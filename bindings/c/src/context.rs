@@ -99,8 +99,8 @@ impl sunzi_context {
         lock(&self.grids).insert(number, (grid, order));
     }
 
-    /// Ends the context. Collective where there are ranks, whose shared windows are freed; an MPI that has been
-    /// finalised has freed them already. A fork gives back only its own memory.
+    /// Ends the context. On several ranks the call is collective, and frees their shared windows, unless MPI has been
+    /// finalised and has freed them already. A fork gives back only its own memory.
     pub fn close(self) {
         let is_rank = self.check_process().is_ok();
         if let Some(team) = self.team.into_inner().unwrap_or_else(PoisonError::into_inner).filter(|_| is_rank) {

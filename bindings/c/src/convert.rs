@@ -54,7 +54,7 @@ pub unsafe fn widest<T: Entry>(
     Ok(most)
 }
 
-/// The one entry of a grid, exactly.
+/// The only entry of a grid, exactly.
 ///
 /// # Safety
 /// The entry is live, and no thread writes to it.

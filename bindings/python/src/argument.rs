@@ -13,6 +13,12 @@ pub fn argument<'py, T: for<'a> FromPyObject<'a, 'py>>(name: &str, value: &Bound
         if error.is_instance_of::<PyOverflowError>(value.py()) {
             return PyValueError::new_err(format!("{name}={value} is out of range"));
         }
+        if name == "precision" && value.extract::<&str>().is_ok_and(|text| text == "auto") {
+            return PyTypeError::new_err(
+                "precision='auto' is not accepted here: only solve and inverse search for a precision; pass a number \
+                 of bits",
+            );
+        }
         let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
         PyTypeError::new_err(format!("{name}={value} is of type {kind}, which is not accepted"))
     })

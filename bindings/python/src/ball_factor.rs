@@ -105,7 +105,7 @@ impl BallFactor {
     }
 }
 
-/// The exception where digits of an answer are requested.
+/// The exception for a request of the correct digits of an answer.
 pub fn no_digits() -> PyErr {
-    PyValueError::new_err("digits are not counted for balls, whose results state their errors themselves")
+    PyValueError::new_err("correct digits are not estimated for balls: the radii of the result bound its errors")
 }

@@ -21,7 +21,7 @@ use sunzi::{TrsmOptions, Uplo};
 const RADIUS_BITS: u32 = 64;
 
 /// Operands that are balls, in messages.
-pub const OPERANDS: &str = "balls, whose results state their errors themselves";
+pub const OPERANDS: &str = "balls: the radii of the result bound its errors";
 
 /// Whether a call is one on balls: some operand is one, and no exact result of integers is requested.
 ///
@@ -288,7 +288,7 @@ pub fn symmetric(a: BallMatrix, uplo: Option<Named>) -> PyResult<BallMatrix> {
     }
 }
 
-/// Where the entries of a matrix come from.
+/// The source of the entries of a matrix.
 #[derive(Clone, Copy)]
 enum Mirror {
     /// The lower triangle, for both.

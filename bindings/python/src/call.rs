@@ -205,7 +205,7 @@ impl<'py> Call<'py> {
         Ok(object)
     }
 
-    /// The same for a result whose numbers have been made, row by row.
+    /// As [`Call::finish`], for a result whose numbers are already Python objects, row by row.
     ///
     /// # Errors
     /// As [`contain`] and [`Destination::fill_objects`].
@@ -238,7 +238,7 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// Of the digits that the report states, those remain that the numbers of the result have.
+    /// Limits the digits in the report to the digits that the numbers of the result hold.
     fn correct_digits(&self, held_bits: Option<u32>) -> PyResult<()> {
         let (Some(report), Some(bits)) = (&self.report, held_bits) else { return Ok(()) };
         for name in ["digits", "certified"] {

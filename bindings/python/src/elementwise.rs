@@ -75,7 +75,7 @@ impl EntryFunction {
         let top = x.get_exp().unwrap_or(0);
         if matches!(self.name, "sin" | "cos" | "tan") && top > REDUCED_EXPONENT {
             return Err(NoValue::Undefined(format!(
-                "{} is only computed of numbers below 2^{REDUCED_EXPONENT}, but the entry is about 2^{top}",
+                "{} is only computed for numbers below 2^{REDUCED_EXPONENT}, but the entry is about 2^{top}",
                 self.name
             )));
         }

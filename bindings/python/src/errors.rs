@@ -127,18 +127,38 @@ fn text_of(error: &Error) -> String {
     }
 }
 
+/// The statement about general matrices in the texts of all exceptions; `_absent.py` has another one for functions.
+const NO_GENERAL: &str = "sunzi has no factorisations of general matrices";
+
 /// The exception of a function of symmetric positive definite matrices, with the matrices that it accepts if this
 /// one is not of that kind: `function` is the name of the function, `instead` names another for symmetric matrices.
 pub fn with_accepted(py: Python<'_>, exception: PyErr, function: &str, instead: &str) -> PyErr {
-    let accepted = format!("{function} accepts symmetric positive definite matrices");
     if exception.is_instance_of::<NotSymmetricError>(py) {
-        return with_remark(py, exception, &format!("{accepted}, and sunzi has no factorisations of general matrices"));
+        return of_symmetric(py, exception, function);
     }
     let is_proven = |exception: &PyErr| exception.value(py).getattr("more_bits_might_help")?.is_truthy();
     if exception.is_instance_of::<NotPositiveDefiniteError>(py) && is_proven(&exception).is_ok_and(|might| !might) {
-        return with_remark(py, exception, &format!("{accepted}; for other symmetric matrices use {instead}"));
+        let remark = format!(
+            "{function} accepts symmetric positive definite matrices; for other symmetric matrices use {instead}"
+        );
+        return with_remark(py, exception, &remark);
     }
     exception
+}
+
+/// The exception of a function of symmetric positive definite matrices, with the matrices that it accepts if this one
+/// is not symmetric.
+pub fn of_symmetric(py: Python<'_>, exception: PyErr, function: &str) -> PyErr {
+    let remark = format!("{function} accepts symmetric positive definite matrices, and {NO_GENERAL}");
+    if_not_symmetric(py, exception, &remark)
+}
+
+/// The exception, with a remark if it is a matrix that is not symmetric.
+pub fn if_not_symmetric(py: Python<'_>, exception: PyErr, remark: &str) -> PyErr {
+    match exception.is_instance_of::<NotSymmetricError>(py) {
+        true => with_remark(py, exception, remark),
+        false => exception,
+    }
 }
 
 /// The attributes `more_bits` and `more_bits_might_help`.

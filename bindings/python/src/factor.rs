@@ -5,7 +5,7 @@ use crate::ball_factor::{BallFactor, no_digits};
 use crate::call::{Call, checked_bits, options};
 use crate::choices::{SYMMETRIC, part_of};
 use crate::context::Context;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, with_accepted};
 use crate::functions::{accuracy_name, accuracy_of, number};
 use crate::input::{Bits, Operand, ReadPart, working_bits};
 use crate::kind::{Container, NumberKind};
@@ -38,7 +38,7 @@ use sunzi::estimate::InputRounding;
 pub struct Cholesky {
     factor: sunzi::Cholesky,
     kind: NumberKind,
-    /// How far the matrix may lie from the numbers that were given.
+    /// The rounding of the given numbers, which bounds their distance from the matrix.
     rounding: InputRounding,
     /// Of balls: `factor` is then that of midpoints.
     balls: Option<BallFactor>,
@@ -105,7 +105,9 @@ impl Cholesky {
         }
         let a = Symmetric::read(&call, operand, &[])?;
         let rounding = a.rounding(None);
-        Ok(Cholesky { factor: call.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind, rounding, balls: None })
+        let factored = call.run(|ctx| a.factor(ctx));
+        let factor = factored.map_err(|error| with_accepted(call.py(), error, "Cholesky", "sunzi.Ldlt(a)"))?.result;
+        Ok(Cholesky { factor, kind: a.shape.kind, rounding, balls: None })
     }
 
     /// A `Cholesky` object from an existing factor `l`: a square matrix without zeros on its diagonal, of which the

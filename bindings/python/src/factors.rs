@@ -4,7 +4,7 @@ use crate::answers::{GivenSystem, RequestedDigits, SystemOperands, answer};
 use crate::balls;
 use crate::call::Call;
 use crate::choices::{SYMMETRIC, json, part_of};
-use crate::errors::with_accepted;
+use crate::errors::{of_symmetric, with_accepted};
 use crate::functions::number;
 use crate::input::Operand;
 use crate::output::{ResultForm, Shape, give};
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use sunzi::{LdltOptions, Outcome};
 
-/// What inverts symmetric matrices that are not positive definite.
+/// The call that inverts symmetric matrices that are not positive definite.
 const FOR_SYMMETRIC: &str = "sunzi.Ldlt(a).solve(sunzi.eye(n, precision=bits))";
 
 impl Symmetric {
@@ -55,7 +55,7 @@ pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
         return answered.map_err(|error| with_accepted(options.py(), error, "inverse", FOR_SYMMETRIC));
     }
     if a.is_ball() {
-        return balls::inverse(call, a, uplo);
+        return balls::inverse(call, a, uplo).map_err(|error| of_symmetric(options.py(), error, "inverse"));
     }
     let a = Symmetric::read(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
@@ -73,7 +73,7 @@ pub fn det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult
     let uplo = call.choice("uplo", SYMMETRIC)?;
     let a = Operand::of(a, "a", part_of(uplo))?;
     if a.is_ball() {
-        return balls::det(call, a, uplo);
+        return balls::det(call, a, uplo).map_err(|error| of_symmetric(options.py(), error, "det"));
     }
     let a = Symmetric::read(&call, a, &[])?;
     let value = call.run(|ctx| a.factor(ctx)?.result.det());

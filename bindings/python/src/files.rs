@@ -1,6 +1,6 @@
 //! Matrices in files and bytes: the formats of the command line, with progress and Ctrl-C.
 
-use crate::errors::{OrRaise, exception};
+use crate::errors::{OrRaise, exception, with_remark};
 use crate::runner::Runner;
 use crate::view::View;
 use pyo3::exceptions::{PyUserWarning, PyValueError};
@@ -57,6 +57,11 @@ pub fn load(runner: &Runner<'_>, path: &Path, form: FileForm<'_>, bits: Option<u
     let loaded = runner.run_watched(|ctx, progress| {
         let options = ReadOptions::new(bits).header(header).progress(progress).memory_bytes(ctx.memory_bytes());
         read(path, format, &options)
+    });
+    // The library's text names no keyword.
+    let loaded = loaded.map_err(|error| match error.value(py).to_string().contains("give the precision in bits") {
+        true => with_remark(py, error, "pass precision="),
+        false => error,
     })?;
     for remark in &loaded.remarks {
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(remark.as_str())?, 2)?;

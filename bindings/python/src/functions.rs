@@ -6,7 +6,7 @@ use crate::answers::{GivenSystem, RequestedDigits, SystemOperands, answer};
 use crate::balls;
 use crate::call::{Call, beside};
 use crate::choices::*;
-use crate::errors::{OrRaise, with_accepted, with_remark};
+use crate::errors::{OrRaise, of_symmetric, with_accepted, with_remark};
 use crate::input::{Bits, Operand, ReadPart, scalar};
 use crate::kind::{Container, NumberKind};
 use crate::output::{Builder, ResultForm, Shape};
@@ -51,7 +51,7 @@ impl ProductTerms {
         call.object("c")?.map(|c| Operand::of(&c, "c", part)).transpose()
     }
 
-    /// The same if `c` has been checked.
+    /// As [`ProductTerms::of`], for an operand `c` that has been checked.
     ///
     /// # Errors
     /// As [`ProductTerms::of`].
@@ -73,7 +73,7 @@ impl ProductTerms {
         Ok(ProductTerms { precision_bits, accuracy, bits, alpha, beta, accumulate })
     }
 
-    /// Runs the product; for an exact product, the error about its bits states that they are those of the result.
+    /// Runs the product. The error for an exact product with too many bits states that the result has these bits.
     ///
     /// # Errors
     /// As [`Call::run`].
@@ -222,12 +222,13 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
     let mut call = Call::new(options)?;
     let uplo = call.choice("uplo", SYMMETRIC)?;
     let a = Operand::of(a, "a", part_of(uplo))?;
+    let py = call.py();
     if a.is_ball() {
-        return balls::cholesky(call, a, uplo);
+        return balls::cholesky(call, a, uplo).map_err(|error| of_symmetric(py, error, "cholesky"));
     }
     let a = Symmetric::read(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
-    let (factor, report) = call.run(|ctx| match a.uplo {
+    let factored = call.run(|ctx| match a.uplo {
         // The upper factor is made in addition to the lower one.
         Some(Named { uplo: Uplo::Upper, .. }) => {
             let bytes = sunzi::Matrix::bytes_for(a.view.rows(), a.view.rows(), a.precision_bits);
@@ -236,7 +237,8 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
             Ok((result.factor().view().transposed().to_matrix()?, report))
         }
         _ => a.factor(ctx).map(|Outcome { result, report }| (result.into_factor(), report)),
-    })?;
+    });
+    let (factor, report) = factored.map_err(|error| with_accepted(py, error, "cholesky", "sunzi.ldlt(a)"))?;
     call.finish(factor, ResultForm::General, a.shape, json(&report)?)
 }
 
@@ -263,7 +265,7 @@ pub fn solve<'py>(
         return answered.map_err(|error| with_accepted(options.py(), error, "solve", FOR_SYMMETRIC));
     }
     if are_balls {
-        return balls::solve(call, a, uplo, b);
+        return balls::solve(call, a, uplo, b).map_err(|error| of_symmetric(options.py(), error, "solve"));
     }
     let a = Symmetric::read(&call, a, &[b.natural_bits])?;
     let bits = a.precision_bits;
@@ -309,7 +311,7 @@ pub fn log_det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
         return Ok(PyTuple::new(call.py(), ends)?.into_any());
     }
     if a.is_ball() {
-        return balls::log_det(call, a, uplo);
+        return balls::log_det(call, a, uplo).map_err(|error| of_symmetric(options.py(), error, "log_det"));
     }
     let a = Symmetric::read(&call, a, &[])?;
     let value = call.run(|ctx| Ok(a.factor(ctx)?.result.log_det()));

@@ -26,7 +26,7 @@ impl Selection {
         }
     }
 
-    /// How many.
+    /// Their number.
     pub fn count(&self) -> usize {
         match self {
             Selection::One(_) => 1,
@@ -44,7 +44,7 @@ impl Selection {
     }
 }
 
-/// How the entries of a matrix are counted where there is only one index.
+/// The order in which a single index counts the entries of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Line {
     /// By rows: the index chooses one.
@@ -122,7 +122,7 @@ impl Chosen {
         }
     }
 
-    /// How the chosen entries are counted: along the row or column that an integer chose.
+    /// The order of the chosen entries: along the row or column that an integer chose.
     pub fn line(&self) -> Line {
         match self {
             Chosen::Block { rows: Selection::One(_), cols: Selection::One(_) } => Line::None,
@@ -219,7 +219,7 @@ fn dimensions(key: &Bound<'_, PyAny>) -> PyResult<usize> {
     })
 }
 
-/// What a list or an array of one dimension holds; of two dimensions, its rows.
+/// The items of a list or an array of one dimension; the rows of an array of two dimensions.
 fn items<'py>(key: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let plain = if is_array(key) { key.call_method0("tolist")? } else { key.clone() };
     plain.try_iter()?.collect()

@@ -95,7 +95,7 @@ impl Container {
         }
     }
 
-    /// The same with one dimension: for a column next to results that are matrices.
+    /// The container of the same kind with one dimension, for a column next to matrix results.
     pub fn of_one_dimension(self) -> Container {
         match self {
             Container::Rows => Container::Flat,
@@ -105,7 +105,7 @@ impl Container {
         }
     }
 
-    /// The same with two dimensions, for results that are not a column.
+    /// The container of the same kind with two dimensions, for results that are not a column.
     pub fn of_two_dimensions(self) -> Container {
         match self {
             Container::Flat => Container::Rows,

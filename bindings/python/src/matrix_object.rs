@@ -48,7 +48,7 @@ pub struct Matrix {
     pub(crate) view: Mutex<View>,
     pub(crate) kind: NumberKind,
     pub(crate) line: Line,
-    /// By an index or a transpose: what is assigned to it would not reach the matrix that it was taken from.
+    /// Whether it was made by an index or a transpose: an assignment to it would not change the original matrix.
     pub(crate) taken: bool,
 }
 
@@ -58,7 +58,7 @@ impl Matrix {
         Matrix { view: Mutex::new(view), kind, line: Line::None, taken: false }
     }
 
-    /// The same as a row or a column that counts its entries.
+    /// The same matrix as a row or a column whose entries have one index.
     pub fn along(self, line: Line) -> Matrix {
         Matrix { line, ..self }
     }

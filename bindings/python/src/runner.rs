@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 use sunzi::ProgressCallback;
 
-/// How long a signal, or progress, may wait to be noticed.
+/// The longest time until a signal, or progress, is noticed.
 const WAKE: Duration = Duration::from_millis(20);
 
 /// The work's own stack; the main thread of a process usually has the same size.
@@ -67,7 +67,7 @@ impl<'py> Runner<'py> {
         self.run_watched(|ctx, _| work(ctx))
     }
 
-    /// The same for work that reports its progress to a callback of its own in addition to the context's: files.
+    /// As [`Runner::run`], for work with a progress callback in addition to the context's, such as reading a file.
     ///
     /// # Errors
     /// As [`Runner::run`].

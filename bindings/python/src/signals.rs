@@ -23,7 +23,7 @@ pub fn look_for_signals(py: Python<'_>, index: usize) -> PyResult<()> {
     look_for_signals_now(py)
 }
 
-/// The same once: in a loop over matrices that may have few entries each.
+/// Checks for signals at every call, for loops over matrices that may have few entries each.
 ///
 /// # Errors
 /// As [`look_for_signals`].

@@ -2,6 +2,7 @@
 
 use crate::call::Call;
 use crate::choices::{Named, SIDES, SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
+use crate::errors::if_not_symmetric;
 use crate::functions::{ProductTerms, general, number};
 use crate::input::{Bits, Operand, ReadPart};
 use crate::kind::NumberKind;
@@ -14,6 +15,10 @@ use sunzi::{Diag, Outcome, SymmOptions, Syr2kOptions, SyrkOptions, TrmmOptions, 
 
 /// Bits of an interval where the caller gives none: a few digits.
 const FEW_BITS: u32 = 32;
+
+/// The remark for a matrix that is not symmetric.
+const NO_GENERAL: &str =
+    "eigenvalues are enclosed only for symmetric matrices; sunzi has no eigenvalues of general matrices";
 
 /// The native part of the function of this name in `sunzi`.
 #[pyfunction]
@@ -149,7 +154,8 @@ pub fn eigenvalue<'py>(
             &options,
         ),
         None => sunzi::eigenvalue::extreme_eigenvalue_with(ctx, symmetric(&search.a, search.uplo), bits, &options),
-    })?;
+    });
+    let outcome = outcome.map_err(|error| if_not_symmetric(call.py(), error, NO_GENERAL))?;
     let interval = match search.a.rounded_bits() {
         Some(rounded_bits) if search.l.is_none() => {
             outcome.result.widened_by_rounding(search.a.entries(), rounded_bits)

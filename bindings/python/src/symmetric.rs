@@ -28,7 +28,7 @@ impl Symmetric {
         Symmetric::read(call, Operand::of(a, "a", part_of(uplo))?, others)
     }
 
-    /// The same for an operand that has been checked.
+    /// As [`Symmetric::of`], for an operand that has been checked.
     ///
     /// # Errors
     /// As [`Symmetric::of`].
@@ -38,7 +38,7 @@ impl Symmetric {
         Symmetric::at(call, a, precision_bits)
     }
 
-    /// The same for results of `precision_bits` bits.
+    /// As [`Symmetric::read`], for results of `precision_bits` bits.
     ///
     /// # Errors
     /// As [`Symmetric::of`].
@@ -59,7 +59,7 @@ impl Symmetric {
         CholeskyOptions::new().accuracy(self.accuracy).rounding(self.rounding(None))
     }
 
-    /// How far the matrix and right-hand sides may lie from the numbers that were given.
+    /// The rounding of the given numbers, which bounds their distance from the matrix and right-hand sides.
     pub fn rounding(&self, right: Option<&View>) -> InputRounding {
         InputRounding::new().matrix_bits(self.view.rounded_bits()).right_bits(right.and_then(View::rounded_bits))
     }

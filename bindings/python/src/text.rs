@@ -67,7 +67,7 @@ impl NumberFormat {
         }
     }
 
-    /// The format that a specification describes; `g` and six digits where it names no other.
+    /// The format that a specification describes; by default `g` with six digits.
     ///
     /// # Errors
     /// `ValueError` for one that is not understood.
@@ -284,7 +284,7 @@ pub fn representation(py: Python<'_>, view: &View, numbers: &str) -> PyResult<St
     Ok(format!("{HEAD}{text}{shape}, precision={}, numbers='{numbers}')", view.precision_bits()))
 }
 
-/// The same as a table in HTML.
+/// The entries that `repr` shows, as a table in HTML.
 ///
 /// # Errors
 /// The exception of a signal handler.

@@ -307,7 +307,7 @@ def test_kept_factors_of_balls() -> None:
     assert isinstance(solution, list) and solution[0].contains(1) and not solution[0].is_exact()
     assert isinstance(factor.solve(sunzi.Matrix([[8.0], [22.0]])), list)
     for digits in (factor.log_det_digits, lambda: factor.solution_digits([[4]], [1], [1])):
-        with pytest.raises(ValueError, match="digits are not counted for balls"):
+        with pytest.raises(ValueError, match="correct digits are not estimated for balls"):
             digits()
     points = sunzi.Cholesky([[4.0, 2.0], [2.0, 10.0]])
     assert points.det() == 36.0

@@ -113,7 +113,7 @@ def test_numbers_without_a_value() -> None:
             getattr(sunzi, function)([["1"], [number]], precision=60)
     with pytest.raises(ValueError, match="exponent -1073741824 at row 1, column 0 is outside"):
         sunzi.square([["1"], ["1e-200000000"]], precision=60)
-    with pytest.raises(ValueError, match=r"sin is only computed of numbers below 2\^100000"):
+    with pytest.raises(ValueError, match=r"sin is only computed for numbers below 2\^100000"):
         sunzi.sin([["1e300000000"]], precision=60)
 
 

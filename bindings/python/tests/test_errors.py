@@ -177,8 +177,10 @@ def test_precisions_out_of_range(precision: int) -> None:
 
 def test_exact_numbers_need_a_precision() -> None:
     for number in (4, Fraction(4), "4", flint.fmpz(4), gmpy2.mpz(4), gmpy2.mpq(4)):
-        with pytest.raises(ValueError, match="pass precision="):
+        with pytest.raises(ValueError, match="pass precision= in bits, or to solve and inverse digits="):
             sunzi.cholesky([[number]])
+    with pytest.raises(TypeError, match="'auto' is not accepted here: only solve and inverse"):
+        sunzi.cholesky(GOOD, precision="auto")
 
 
 def test_not_positive_definite() -> None:
@@ -216,9 +218,15 @@ def test_matrices_that_are_not_accepted() -> None:
             call(general)
         assert other.value.place == (1, 0)
     assert sunzi.Ldlt(indefinite).det() == -3.0
-    for method in ("det", "log_det", "inverse"):
-        with pytest.raises(sunzi.NotSymmetricError, match="uplo='upper_only'"):
+    for method in ("det", "log_det", "inverse", "cholesky"):
+        with pytest.raises(sunzi.NotSymmetricError, match=f"uplo='upper_only'.*: {method} accepts .* general matrices"):
             getattr(sunzi.Matrix(general), method)()
+    with pytest.raises(sunzi.NotSymmetricError, match="no eigenvalues of general matrices"):
+        sunzi.extreme_eigenvalue(general)
+    balls = flint.arb_mat([[flint.arb(4, 1e-3), 1], [2, 3]])
+    for call in (sunzi.cholesky, sunzi.inverse, sunzi.det, sunzi.log_det, lambda a: sunzi.solve(a, [1, 2])):
+        with pytest.raises(sunzi.NotSymmetricError, match="accepts symmetric positive definite matrices, and sunzi has"):
+            call(balls)
     with pytest.raises(ValueError, match="exact=True requires integer entries"):
         sunzi.syrk([[0.5]], exact=True)
     with pytest.raises(sunzi.NotSymmetricError, match="^problem 1 of 2: the matrix is not symmetric.*uplo="):

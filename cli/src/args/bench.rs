@@ -59,7 +59,7 @@ pub enum BenchOperation {
     Kernel(BenchKernel),
 }
 
-/// How an operation on big floats is timed, and against which implementations.
+/// The timing of an operation on big floats, and the implementations to compare with.
 #[derive(Args, Clone, Debug)]
 pub struct Comparison {
     /// Error bound of each entry that Sunzi computes: a small multiple of 2^-B times the sum of the absolute values of

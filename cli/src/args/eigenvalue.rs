@@ -53,7 +53,7 @@ pub struct Eigenvalue {
     pub which: Ends,
     #[command(flatten)]
     pub triangle: Triangle,
-    /// Number B of bits to which the interval determines an eigenvalue [default: as stated in the file of A].
+    /// The relative width of each interval is about 2^-B [default: the precision that the file of A states].
     #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision, help_heading = "Precision")]
     bits: Option<u32>,
     /// Bits to which decimal input is rounded [default: as stated in the file, else the precision plus 64].

@@ -177,7 +177,7 @@ pub struct RankChoices {
     /// panels, leftmost, blocks, blocks:RxC [default: leftmost on one node, else critical_path].
     #[arg(long, value_name = "NAME", value_parser = Policy::by_name)]
     pub policy: Option<Policy>,
-    /// How a rank detects that no other rank needs a tile from it any more [default: lists].
+    /// The method by which a rank detects that no other rank needs a tile from it any more [default: lists].
     #[arg(long, value_name = "WAY", value_parser = termination())]
     pub termination: Option<Termination>,
     /// Largest number of tiles of other ranks that a rank holds at a time [default: from the memory limit].
@@ -289,8 +289,8 @@ pub struct Solve {
     #[arg(long, value_name = "BITS", value_parser = precision, help_heading = PLAIN,
         conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory", "accuracy"])]
     pub refine_from: Option<u32>,
-    /// Write no solution, but plot and print the time and the correct digits at eighths of the precision, and for
-    /// leading submatrices with eighths of the rows.
+    /// Write no solution, but plot and print the time and the correct digits of two series of solves: at 1/8, 2/8, ...,
+    /// 8/8 of the precision, and for the leading submatrices with 1/8, 2/8, ..., 8/8 of the rows.
     #[arg(long, value_name = "FILE.svg", help_heading = PLAIN,
         conflicts_with_all = ["refine_from", "path", "hex", "log_det", "condition",
         "digits", "no_estimate", "all_digits", "trace", "plot", "directory"])]

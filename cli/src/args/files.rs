@@ -43,7 +43,7 @@ pub struct SolutionOutput {
 }
 
 impl SolutionOutput {
-    /// Where it goes.
+    /// Its destination.
     pub fn chosen(&self) -> Output {
         Output { path: self.path.clone().unwrap_or_else(|| STANDARD.into()), hex: self.hex }
     }

@@ -91,7 +91,7 @@ pub struct SimulateCholesky {
     /// Rule that chooses the tile to evict from a full device.
     #[arg(long, value_name = "LIST", default_value = "fifo", value_delimiter = ',', value_parser = eviction())]
     eviction: Vec<Eviction>,
-    /// How a process detects that no other process needs a tile from it any more.
+    /// The method by which a process detects that no other process needs a tile from it any more.
     #[arg(long, value_name = "LIST", default_value = "lists", value_delimiter = ',', value_parser = termination())]
     termination: Vec<Termination>,
     /// Largest number of tiles of other processes that a process holds at a time [default: from the host memory].

@@ -28,7 +28,7 @@ use sunzi_session::units::{counted, format_seconds};
 /// Digits that are printed, at most; a report has all.
 const SHOWN_DIGITS: usize = 40;
 
-/// Most bits of an interval that doubles may prove.
+/// The largest number of bits of an interval that doubles may prove.
 const DOUBLES_BITS: u32 = 32;
 
 /// Bits of a factorisation beyond those of the interval.

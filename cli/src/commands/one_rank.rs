@@ -32,21 +32,19 @@ fn reason(command: &Command) -> Option<OneRank> {
         }
         Command::Solve(args) if args.factor.log_det => of(
             "solve with --log-det",
-            "all ranks work on the solution without it, and on the determinant in sunzi cholesky --log-det",
+            "without --log-det all ranks compute the solution; sunzi cholesky --log-det uses all ranks too",
         ),
         Command::Solve(args) => factor_reason(&args.factor),
         Command::Inverse(_) => {
-            of("inverse", "all ranks work on sunzi solve A.mtx I.mtx, where I.mtx is the identity matrix")
+            of("inverse", "sunzi solve A.mtx I.mtx, where I.mtx is the identity matrix, uses all ranks")
         }
-        Command::Trsm(_) => of("trsm without --storage", "all ranks work on sunzi trsm --storage DIR"),
+        Command::Trsm(_) => of("trsm without --storage", "sunzi trsm --storage DIR uses all ranks"),
         Command::Eigenvalue(_) => of("eigenvalue", THREADS),
         Command::Sdp(args) if args.plan => None,
         Command::Verify(_) => of("verify", THREADS),
         Command::Demo(_) => of("demo", THREADS),
         Command::GpuCheck(_) => of("gpu-check", "start sunzi without mpirun: it checks all devices of the machine"),
-        Command::Bench(args) => {
-            of(bench::name(args), "all ranks work on sunzi bench syrk, cholesky, trsm, solve, step")
-        }
+        Command::Bench(args) => of(bench::name(args), "sunzi bench syrk, cholesky, trsm, solve and step use all ranks"),
         Command::Syrk(_) | Command::Gemm(_) | Command::Sdp(_) => None,
         Command::Info { .. } | Command::Gen(_) | Command::Convert(_) | Command::Compare(_) | Command::Plan(_) => None,
         Command::Simulate(_) | Command::Completions { .. } | Command::Man { .. } => None,

@@ -64,7 +64,7 @@ fn write_command(page: &mut String, command: &Command) {
     }
 }
 
-/// How the option is written, with its value.
+/// The spelling of the option, with its value.
 fn names(arg: &Arg) -> String {
     let short =
         arg.get_short().filter(|_| arg.get_long().is_some()).map_or(String::new(), |short| format!("`-{short}`, "));

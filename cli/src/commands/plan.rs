@@ -406,7 +406,8 @@ fn describe(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     lines
 }
 
-/// How the CPU cuts a product; on a cluster the node that takes most, as the others differ by a few rows and tiles.
+/// The division of a product on the CPU; on a cluster that of the node with the most memory, from which the others
+/// differ by a few rows and tiles.
 fn describe_cuts(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let team = plan.team.as_ref();
@@ -448,7 +449,7 @@ fn describe_cluster(plan: &Plan, cluster: ClusterShape, rows: usize) -> Vec<Stri
     ]
 }
 
-/// How devices cut a product, and the memory that it takes there; on a cluster those of its first rank.
+/// The division of a product on devices, and the memory that it takes there; on a cluster those of its first rank.
 fn describe_devices(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(team), Some(cluster)) = (&plan.team, request.cluster) {

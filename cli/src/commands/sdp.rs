@@ -358,7 +358,7 @@ fn say_first(session: &Session, folder: &Path, required: bool, found: Option<&St
 /// The name of iterations in the progress of the run.
 const STAGE: &str = "iterations";
 
-/// How far a run is, by its time.
+/// The progress of a run, by its time.
 fn done(iteration: &Iteration, left: Left) -> Option<Progress> {
     let milliseconds = |seconds: f64| (1e3 * seconds) as u64;
     let (done, all) = (milliseconds(iteration.seconds.0), milliseconds(iteration.seconds.0 + left.seconds));

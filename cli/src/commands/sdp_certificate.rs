@@ -50,7 +50,7 @@ impl Certification {
         Ok(Some(Certification { program, path: results.join(FILE) }))
     }
 
-    /// Bytes that the search takes behind the run, at most.
+    /// The largest number of bytes that the search takes after the run.
     pub fn planned_bytes(&self, ctx: &Context, problem: &Problem) -> Result<u64> {
         certificate_bytes(ctx, &self.program, problem)
     }

@@ -10,7 +10,7 @@ use sunzi_sdp::{CHECKPOINT_FILE, CheckpointLock};
 use sunzi_session::report::check_writable;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Where the files of a run lie.
+/// The directories of the files of a run.
 pub struct Folders {
     /// The results.
     pub results: PathBuf,

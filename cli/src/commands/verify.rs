@@ -20,7 +20,7 @@ pub struct StoredProduct {
     operands: Operands,
     /// The file of the result.
     result: PathBuf,
-    /// How.
+    /// The options.
     check: Check,
 }
 

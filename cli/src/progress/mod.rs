@@ -49,7 +49,7 @@ struct Shown {
     form: Form,
 }
 
-/// How it is shown.
+/// The form in which it is shown.
 enum Form {
     Bar(ProgressBar),
     Plain(LastLine),

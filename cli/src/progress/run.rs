@@ -28,7 +28,7 @@ impl Stage {
 /// The least weight of a stage: opening a file, say.
 const LEAST_WEIGHT: f64 = 1e-4;
 
-/// How far a stage can be that is not over, judged by time.
+/// The largest fraction that an unfinished stage can have completed, judged by time.
 const MOST_BY_TIME: f64 = 0.95;
 
 /// Part of a stage after which its pace is believed.
@@ -44,9 +44,9 @@ pub struct Run {
     has_begun: bool,
     /// When it began.
     start: f64,
-    /// How much of it is done, at the most optimistic time.
+    /// The completed fraction, at the most optimistic time.
     part: f64,
-    /// How much of it is done by the latest report, which may be less than before: iterations to come are estimated.
+    /// The completed fraction by the latest report. It may be less than before, since later iterations are estimated.
     latest: f64,
     /// The part done of its call at work.
     call_part: f64,
@@ -129,7 +129,7 @@ impl Run {
         if weight > 0.0 && seconds > 0.0 { seconds / weight } else { 1.0 }
     }
 
-    /// How much of the whole run is done, from 0 to 1.
+    /// The completed fraction of the whole run, from 0 to 1.
     pub fn fraction(&mut self) -> f64 {
         let all = self.stages.iter().map(|stage| stage.weight).sum::<f64>();
         let done = self.stages.iter().take(self.at).map(|stage| stage.weight).sum::<f64>();

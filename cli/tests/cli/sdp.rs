@@ -248,7 +248,7 @@ fn short_options_names_of_verbosity_and_names_of_files_are_taken() {
     }
     // What is refused says what was found.
     sandbox.write("whole.dat-s", format!("{PROGRAM}*INTEGER\n*1\n"));
-    refused(&sandbox, "sdp -s whole.dat-s -o none", 3, "line 8: a section '*INTEGER' after the entries");
+    refused(&sandbox, "sdp -s whole.dat-s -o none", 3, "line 8: the section '*INTEGER' after the entries");
     sandbox.write("list.nsv", "a.json\nb.json\n");
     refused(&sandbox, "sdp -s list.nsv -o none", 3, "a line feed separates 'a.json' and 'b.json'");
 }

@@ -172,7 +172,7 @@ pub trait PlaneKernel: KernelSelection + SmallTriangles {
     fn dots(&self, sources: &[dots::DotSource<'_>], vector: &dots::FixedVector, sums: &mut [Integer; BLOCK]) {
         dots::in_vectors(sources, vector, sums);
     }
-    /// Most bytes that [`PlaneKernel::dots`] allocates for itself, for a vector of `digits` digits.
+    /// The largest number of bytes that [`PlaneKernel::dots`] allocates for itself, for a vector of `digits` digits.
     fn dots_bytes(&self, digits: usize) -> u64 {
         dots::vector_bytes(digits)
     }
@@ -203,7 +203,7 @@ pub trait PlaneFormat: Send + Sync {
     fn plane_words(&self, grid: &BlockGrid) -> usize {
         grid.len() * self.block_words()
     }
-    /// How a word of a product plane holds residues.
+    /// The layout of residues in a word of a product plane.
     fn residue_lanes(&self) -> ResidueLanes {
         ResidueLanes::Words
     }
@@ -220,8 +220,8 @@ pub trait PlaneFormat: Send + Sync {
     }
     /// Bytes of the engine's own tables.
     fn table_bytes(&self) -> u64;
-    /// Most bytes that a call of the [`PlaneEngine`] allocates for itself, such as a library's packing buffers; none by
-    /// default.
+    /// The largest number of bytes that a call of the [`PlaneEngine`] allocates for itself, such as a library's packing
+    /// buffers; none by default.
     fn call_bytes(&self, _rows: usize, _grid: &BlockGrid) -> u64 {
         0
     }

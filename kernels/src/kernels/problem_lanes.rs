@@ -72,7 +72,7 @@ mod native {
             on_either!(self, own => own.digits())
         }
 
-        /// Terms of a sum, at most.
+        /// The largest number of terms of a sum.
         pub fn most_terms(&self) -> usize {
             on_either!(self, own => own.most_terms())
         }

@@ -243,7 +243,7 @@ pub trait TileFormat: Send + Sync {
     fn diagonal_bytes(&self, cols: usize) -> u64;
     /// Bytes of the engine's tables.
     fn table_bytes(&self) -> u64;
-    /// Most bytes that a call of the [`TileEngine`] allocates for itself; none by default.
+    /// The largest number of bytes that a call of the [`TileEngine`] allocates for itself; none by default.
     fn call_bytes(&self, _tile_rows: usize) -> u64 {
         0
     }
@@ -251,7 +251,7 @@ pub trait TileFormat: Send + Sync {
     fn preferred_rows(&self) -> usize;
     /// Limbs of an entry of the factor.
     fn entry_limbs(&self) -> usize;
-    /// How entries are handed to be rounded: as limbs, or as the digits that they are held in.
+    /// The form of entries that are to be rounded: limbs, or the digits in which they are held.
     fn entry_form(&self) -> EntryForm {
         EntryForm::Limbs(self.entry_limbs())
     }

@@ -227,7 +227,7 @@ impl Matrix {
         self.words.fill(0);
     }
 
-    /// Sets every element above the diagonal to 0; columns that are 0 there are only read.
+    /// Sets every element above the diagonal to 0. Columns without nonzero elements there are not written.
     pub fn clear_above_diagonal(&mut self) {
         let (rows, limbs) = (self.rows, self.limbs_per_element());
         for col in 1..self.cols {

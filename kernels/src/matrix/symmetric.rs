@@ -152,7 +152,7 @@ pub struct Symmetric<'a> {
     source: SymmetrySource,
 }
 
-/// Why a view may be read as a symmetric matrix.
+/// The reason why a view may be read as a symmetric matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SymmetrySource {
     /// It is known to be symmetric.

@@ -19,7 +19,8 @@ pub const LEAST_CHUNK_ROWS: usize = 256;
 /// The same where pieces of the operands are read from a disk: bands of more columns read less, which pays for passes.
 const LEAST_READ_ROWS: usize = 64;
 
-/// Most rows of a chunk that is read from a disk: passes over product planes are few then, and reads long.
+/// The largest number of rows of a chunk that is read from a disk: passes over product planes are few then, and reads
+/// long.
 const MOST_READ_ROWS: usize = 2048;
 
 /// Several chunks have a multiple of this many rows each, but for the last.
@@ -367,7 +368,7 @@ impl PlanInput<'_> {
         best
     }
 
-    /// Most rows of a chunk.
+    /// The largest number of rows of a chunk.
     fn most_chunk_rows(&self) -> usize {
         if self.disk.is_some() { self.contracted.min(MOST_READ_ROWS) } else { self.contracted }
     }

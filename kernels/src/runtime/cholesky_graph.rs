@@ -46,7 +46,7 @@ pub struct CholeskyGraph {
     pub tiles: usize,
 }
 
-/// Where a ready task stands in the order of the fewest missing tiles; the fields are compared in this order.
+/// The position of a ready task in the order of the fewest missing tiles; the fields are compared in this order.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct MissingKey {
     /// Its tiles that are not where it would run.

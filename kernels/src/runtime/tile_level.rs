@@ -23,7 +23,7 @@ pub struct LevelShape {
     pub room_tiles: usize,
     /// The tiles of this rank in a block.
     pub blocks: BlockShape,
-    /// Most tiles of a run.
+    /// The largest number of tiles of a run.
     pub strip_tiles: usize,
     /// Largest number of updates of a run on each of its tiles.
     pub most_updates: usize,

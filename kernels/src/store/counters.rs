@@ -31,7 +31,7 @@ pub fn reset_peak_bytes() {
     PEAK.store(CURRENT.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// How often the calling thread requested a block or enlarged one.
+/// The number of blocks that the calling thread requested or enlarged.
 pub fn allocation_count() -> u64 {
     REQUESTS.try_with(Cell::get).map_or(0, |(count, _)| count)
 }

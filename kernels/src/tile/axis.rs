@@ -48,7 +48,7 @@ impl Axis {
         }
     }
 
-    /// How many numbers there are along the axis.
+    /// The number of positions along the axis.
     pub(super) fn numbers(&self, grid: RankGrid) -> usize {
         match self.along() {
             None => 1,

@@ -9,7 +9,7 @@ use std::ops::Range;
 pub struct Deal<'a> {
     pub(super) axis: &'a Axis,
     pub(super) len: usize,
-    /// How many there are.
+    /// Their number.
     pub numbers: usize,
 }
 
@@ -114,12 +114,12 @@ impl Deal<'_> {
         }
     }
 
-    /// How many indices a number has.
+    /// The number of indices of a position.
     pub(super) fn count_of(&self, number: usize) -> usize {
         self.count_below(number, self.len)
     }
 
-    /// How many indices below `end` a number has.
+    /// The number of indices below `end` of a position.
     pub(super) fn count_below(&self, number: usize, end: usize) -> usize {
         let end = end.min(self.len);
         match self.axis {

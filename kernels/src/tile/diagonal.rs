@@ -50,7 +50,7 @@ impl Line {
         self.start + at / self.block * self.step + at % self.block - self.offset
     }
 
-    /// How many of the indices are below `end`.
+    /// The number of indices below `end`.
     fn below(&self, end: usize) -> usize {
         let end = (end + self.offset).saturating_sub(self.start);
         end / self.step * self.block + (end % self.step).min(self.block) - self.lacks

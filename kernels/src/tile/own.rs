@@ -33,7 +33,7 @@ impl OwnTiles {
         self.grid
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.count
     }

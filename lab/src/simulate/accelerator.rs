@@ -74,7 +74,7 @@ pub(super) struct Accelerator {
     /// Under the synchronous algorithm: the step, and the finished tiles that came in it.
     step: Option<usize>,
     panel: Vec<u32>,
-    /// Most bytes of tiles.
+    /// The largest number of bytes of tiles.
     pub peak_bytes: u64,
 }
 

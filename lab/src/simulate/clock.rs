@@ -46,7 +46,7 @@ const KINDS: [EventKind; 9] = [
 /// Bits of a process in an entry; the kind lies above.
 const PROCESS_BITS: u32 = 28;
 
-/// Most processes.
+/// The largest number of processes.
 pub(super) const MOST_PROCESSES: usize = 1 << PROCESS_BITS;
 
 /// Ordered by time and number. Times are not negative, so their bits are in their order.

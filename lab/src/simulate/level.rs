@@ -84,7 +84,7 @@ pub(super) struct LevelCounts {
     pub sent_bytes: u64,
     /// Bytes of finished tiles that tasks have read.
     pub used_bytes: u64,
-    /// Most tiles at a time.
+    /// The largest number of tiles at a time.
     pub peak_tiles: usize,
     /// Seconds of workers without work while runs waited for tiles.
     pub wait_seconds: f64,
@@ -100,7 +100,7 @@ pub(super) struct DiskLevel {
     tiles: TileLevel,
     bytes: TileBytes,
     room_tiles: usize,
-    /// Most runs that the protocol gives out.
+    /// The largest number of runs that the protocol gives out.
     most_runs: usize,
     /// Runs given out that no worker could take yet.
     waiting_runs: usize,

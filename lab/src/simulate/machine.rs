@@ -147,7 +147,7 @@ pub struct Tiles {
     pub element_bytes: u64,
 }
 
-/// Most devices of a process.
+/// The largest number of devices of a process.
 const MOST_DEVICES: usize = 64;
 
 impl Cluster {

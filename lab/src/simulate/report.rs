@@ -71,9 +71,9 @@ pub struct DiskFigures {
     pub room_tiles: usize,
     /// Tile rows and columns of a process in a block.
     pub block_tiles: (usize, usize),
-    /// Most tiles of a run.
+    /// The largest number of tiles of a run.
     pub strip_tiles: usize,
-    /// Most tiles in the memory of a process.
+    /// The largest number of tiles in the memory of a process.
     pub peak_tiles: usize,
     /// Bytes that tasks needed, by kind, and bytes written: own tiles and those of others.
     #[serde(flatten)]
@@ -132,19 +132,19 @@ pub struct Simulation {
     pub tasks: u64,
     /// Messages.
     pub messages: MessageCounts,
-    /// Most times that one process sent one of its own tiles.
+    /// The largest number of times that one process sent one of its own tiles.
     pub most_sends: u32,
-    /// Most transfers between the owner of a tile and a reader.
+    /// The largest number of transfers between the owner of a tile and a reader.
     pub tree_depth: u32,
-    /// Most times that a request was forwarded.
+    /// The largest number of times that a request was forwarded.
     pub hops: u32,
-    /// Most slots in use in a process.
+    /// The largest number of slots in use in a process.
     pub peak_slots: u64,
     /// Their bytes.
     pub peak_slot_bytes: u64,
     /// Most ready tasks in a process.
     pub peak_ready: u64,
-    /// Most bytes of tiles on a device.
+    /// The largest number of bytes of tiles on a device.
     pub peak_device_bytes: u64,
     /// Bytes to devices.
     pub up_bytes: u64,

@@ -12,7 +12,7 @@ use sunzi::advanced::runtime::{CholeskyGraph, Eviction, Policy};
 use sunzi::distributed::RankGrid;
 use sunzi::{Error, Result};
 
-/// Most processes of a case.
+/// The largest number of processes of a case.
 const MOST_PROCESSES: usize = 64;
 
 /// Most tile rows of a case.

@@ -17,7 +17,7 @@ use sunzi_session::report::check_writable;
 use sunzi_session::session::Session;
 use sunzi_session::trace::{Names, Timed, Trace};
 
-/// Most spans of a trace: viewers read no more.
+/// The largest number of spans of a trace: viewers read no more.
 const TRACE_SPANS: usize = 1_000_000;
 
 const GIBIBYTE: f64 = (1u64 << 30) as f64;

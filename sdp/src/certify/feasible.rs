@@ -132,7 +132,7 @@ impl Dual {
                 return Ok(Err(task.named(number, &indefinite_on_equations(at))));
             }
         }
-        Ok(Err("Y and y meet the dual equations only after changes that Y does not allow".into()))
+        Ok(Err("Y would not stay positive definite under the changes by which Y and y meet the dual equations".into()))
     }
 }
 

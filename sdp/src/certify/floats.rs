@@ -7,7 +7,7 @@ use rug::{Float, Integer, Rational};
 use sunzi::{Accuracy, Cholesky, CholeskyOptions, Error, Matrix, Result, Symmetric, SyrkOptions, TrsmOptions};
 use sunzi::{cholesky_with, syrk_with, trsm_with};
 
-/// Most bits of a factor behind the point.
+/// The largest number of bits of a factor behind the point.
 const MAXIMUM_BITS: u32 = 1 << 14;
 
 /// Attempts at the bits of a factor, and bits more for each.
@@ -169,7 +169,7 @@ pub fn to_rational(value: &Float) -> Rational {
     value.to_rational().unwrap_or_default()
 }
 
-/// A number of bits between sensible limits.
+/// `bits`, but at least 16 and at most [`MAXIMUM_BITS`].
 pub fn bits_within(bits: i64) -> u32 {
     bits.clamp(16, i64::from(MAXIMUM_BITS)) as u32
 }

@@ -105,7 +105,10 @@ impl DualEquations<'_> {
                 match self.factor(block, exponent, bits_within(bits))? {
                     Some(witness) => found.push(witness),
                     None => {
-                        return Ok(Err(format!("block {} of Y is too near to a singular one for a factor", at + 1)));
+                        let number = at + 1;
+                        return Ok(Err(format!(
+                            "block {number} of Y is too nearly singular to have a computed factor"
+                        )));
                     }
                 }
             }

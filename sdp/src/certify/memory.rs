@@ -52,7 +52,7 @@ fn equations(ctx: &Context, order: usize, bits: u32, numbers: u32) -> Result<u64
 /// The largest number of bytes that [`super::certify`] needs in addition to the program, the problem and the point.
 ///
 /// It is an upper bound if no attempt needs more bits than the first one, which holds if the point is well inside the
-/// cone. With [`Context::memory_bytes`] the calls of the library keep the limit.
+/// cone. If the context has a limit ([`Context::memory_bytes`]), the calls of the library stay below it.
 ///
 /// # Errors
 /// The errors of the library's plans.

@@ -25,7 +25,7 @@ use rug::ops::{DivRounding, Pow};
 use rug::{Integer, Rational};
 use sunzi::{Context, Error, Matrix, Result};
 
-/// Most bits of a factorisation, unless the point has more: all kernels reach them.
+/// The largest number of bits of a factorisation, unless the point has more: all kernels reach them.
 const MOST_WORK_BITS: u32 = 4800;
 
 /// Bits of all numbers that are made from a point of `bits` bits: a number that is small relative to the point still

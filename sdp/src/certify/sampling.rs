@@ -199,7 +199,7 @@ impl Change {
     }
 }
 
-/// How each group changes; a text where its sample points are not known.
+/// The change of each group; a message if its sample points are not known.
 ///
 /// # Errors
 /// The errors of the basis.

@@ -25,11 +25,11 @@ const FORMER: (u32, usize) = (3, HEADER - OF_REACHED);
 /// A number of iterations that no run reaches; sums with counts below it stay far from where they would overflow.
 const MOST_ITERATIONS: u64 = 1 << 53;
 
-/// How a run begins without a checkpoint that is refused: the option of the program, and that of Python.
+/// The options of the program and of Python by which a run begins without a refused checkpoint.
 const OTHERS: &str = "to start afresh, remove the file, or choose another directory for checkpoints (option -c, in \
                       Python checkpoint=) or none (-c '')";
 
-/// How a run begins at its point.
+/// The option by which a run begins at the point of the checkpoint.
 const POINT: &str = "to start from its point, name its directory as that of the initial checkpoint (option -i, in \
                      Python initial_checkpoint=)";
 

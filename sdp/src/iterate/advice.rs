@@ -35,7 +35,7 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// Where `bits` were not enough: from the gap and the errors of the solution.
+    /// The advice after a run with too few `bits`, from the gap and the errors of its solution.
     pub fn new(options: &SolverOptions, bits: u32, reached: &Quality) -> Advice {
         // A smaller gap is one that these bits do not show.
         let gap = &reached.gap.clone().max(&ramp::least_gap(bits));

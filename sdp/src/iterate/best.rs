@@ -52,7 +52,7 @@ impl Scales {
     }
 }
 
-/// How good a point is: feasible ones come first, by their gap, then the others, by the largest of gap and errors.
+/// The rank of a point: feasible points come first, by their gap, then the others, by the largest of gap and errors.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Merit {
     pub is_feasible: bool,
@@ -106,7 +106,7 @@ pub(crate) struct Seen {
 #[derive(Clone, Debug)]
 pub struct Course {
     pub(crate) best: Option<Arc<Best>>,
-    /// When a point was feasible last.
+    /// The last iteration with a feasible point.
     pub(crate) feasible: Option<u64>,
     pub(crate) seen: Option<Seen>,
     /// Iterations in a row that have made errors grow above the gap.

@@ -15,7 +15,7 @@ use sunzi::{Accuracy, GemmOptions, Matrix, Result};
 /// Bits of mu to which the number is right.
 const GOOD_BITS: i64 = 16;
 
-/// Bits of a product, at least.
+/// The smallest precision of a product, in bits.
 const LEAST_BITS: i64 = 64;
 
 /// The largest magnitude of an entry of `mu I - X Y`, to about `2^-16 mu`. Collective.

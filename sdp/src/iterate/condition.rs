@@ -18,7 +18,7 @@ const BITS: u32 = 64;
 /// The distance from singularity of the matrices of an iteration, as condition numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Conditions {
-    /// Of Q; 1 if there are no free variables.
+    /// The condition number of Q; 1 if there are no free variables.
     pub free: Float,
     /// The largest of the Schur complement of a group, a block of X and a block of Y.
     pub block: Float,
@@ -61,7 +61,7 @@ fn of_block(lower: Option<&Matrix>, block: &Block) -> Float {
     }
 }
 
-/// Of a factor that this rank has, or of which it has tiles. Collective in the latter case.
+/// The condition number of a factor that this rank has, or of which it has tiles. Collective in the latter case.
 fn of_system(site: &Site<'_>, factor: &Factor) -> Result<Float> {
     let found = match factor {
         Factor::Own(factor) => extremes(diagonal(factor.factor())),
@@ -76,7 +76,7 @@ fn of_system(site: &Site<'_>, factor: &Factor) -> Result<Float> {
     Ok(of_factor(&found))
 }
 
-/// How near the matrices of an iteration are to singular ones. Collective.
+/// The condition numbers of the matrices of an iteration. Collective.
 ///
 /// # Errors
 /// The errors of any rank.
@@ -116,7 +116,7 @@ fn in_callers_order(share: &Share) -> Vec<(usize, usize)> {
     found
 }
 
-/// Of the blocks at hand.
+/// The condition numbers of the blocks of this rank.
 fn of_blocks(site: &Site<'_>, point: &Point, factors: &[ConeFactors]) -> Vec<[Float; 2]> {
     let blocks = point.primal.iter().zip(&point.dual).zip(factors).zip(site.cones);
     let pair = |(((x, y), factors), cone): (((&Block, &Block), &ConeFactors), &Cone)| {

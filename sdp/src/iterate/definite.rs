@@ -12,11 +12,11 @@ use sunzi::{Result, Symmetric, SyrkOptions, TrsmOptions};
 
 /// A factor `L`.
 pub enum Factor {
-    /// Of this process.
+    /// A factor in this process.
     Own(Cholesky),
     /// In tiles over all ranks, for solves with this accuracy.
     Tiles(DistMatrix, Accuracy),
-    /// Of a diagonal, of this process: the inverses of its entries, a column.
+    /// The factor of a diagonal matrix, in this process: the inverses of its entries, a column.
     Diagonal(Matrix),
 }
 
@@ -71,7 +71,7 @@ impl Factor {
         Ok(cholesky(k, matrix, accuracy)?.map(Factor::Own))
     }
 
-    /// Of the lower triangle of a matrix that the root has. Collective.
+    /// The factor of the lower triangle of a matrix that the root has. Collective.
     ///
     /// # Errors
     /// As [`Factor::own`].
@@ -94,7 +94,7 @@ impl Factor {
         Ok(found(made)?.map(|DistCholesky { factor, .. }| Factor::Tiles(factor, Accuracy::Entrywise)))
     }
 
-    /// Of the Gram matrix of all rows that ranks have, by norms. Collective.
+    /// The factor of the Gram matrix of all rows on all ranks, with an error bounded by norms. Collective.
     ///
     /// # Errors
     /// As [`Factor::own`].

@@ -15,7 +15,7 @@ use crate::problem::{Entry, Problem, SparseCone};
 use rug::Float;
 use sunzi::{Head, Matrix};
 
-/// How far the sums of one program lie apart at two precisions.
+/// The distance between the sums of one program at two precisions.
 const TOLERANCE: f64 = 1.0 / (1 << 30) as f64;
 
 /// Numbers below this power of two count as small ones of that size: they may come from a 0 by rounding.

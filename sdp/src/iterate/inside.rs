@@ -23,7 +23,7 @@ use sunzi::{Error, Result};
 /// numbers.
 const SINGLE_BYTES: u64 = 768;
 
-/// How the program that is solved differs from the caller's; see the module.
+/// The transformation of the caller's program to the one that is solved; see the module.
 #[derive(Debug, Default)]
 pub struct Inside {
     dependent: Option<Dependent>,

@@ -73,9 +73,9 @@ fn total(ledger: &Ledger, step: IterationStep) -> u64 {
 /// Contexts without a limit that plan as another does. They own the tables that plans make and free them at their end:
 /// tables of other precisions would otherwise take memory during the run.
 pub struct Planners {
-    /// Of all threads.
+    /// The context with all threads.
     all: Context,
-    /// Of one thread.
+    /// The context with one thread.
     single: Context,
 }
 
@@ -113,13 +113,13 @@ impl Memory {
         Ok(Memory { ledgers: ledgers.collect::<Result<_>>()? })
     }
 
-    /// The same with `bytes` more bytes in use at all steps.
+    /// The same memory with `bytes` more bytes in use at all steps.
     pub fn beside(mut self, bytes: u64) -> Memory {
         self.ledgers.iter_mut().for_each(|ledger| ledger.base += bytes);
         self
     }
 
-    /// The plan: that of the precision which takes the most.
+    /// The plan of the precision at which the run needs the most memory.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where there is no precision.

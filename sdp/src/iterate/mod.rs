@@ -132,9 +132,9 @@ impl<'p> Solver<'p> {
     /// may drop it afterwards. Collective.
     ///
     /// Each group of polynomial matrices is on one rank with all its data; for sparse matrices the blocks of X and Y
-    /// are distributed, and all ranks have the matrices. The bits of the solution are those of one process. The memory
-    /// limit of `ctx` is that of a node: its ranks divide the memory that is left by their plans. It holds for all
-    /// memory that a run allocates, including the rank's part of the program and excluding the whole program.
+    /// are distributed, and all ranks have the matrices. The solution is bitwise that of a run in one process. The
+    /// memory limit of `ctx` is that of a node: its ranks divide the memory that is left by their plans. It holds for
+    /// all memory that a run allocates, including the rank's part of the program and excluding the whole program.
     ///
     /// # Errors
     /// On all ranks: [`sunzi::Error::InvalidArgument`] if ranks have different programs or options, by a hash of all
@@ -367,7 +367,7 @@ impl<'p> Solver<'p> {
         self.share().shared().map(|at| &state.point.x[at])
     }
 
-    /// Which rank has which part of the caller's program.
+    /// The rank that has each part of the caller's program.
     pub(crate) fn share(&self) -> &Share {
         self.callers.as_ref().unwrap_or(&self.share)
     }

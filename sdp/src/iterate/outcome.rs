@@ -222,7 +222,7 @@ impl Solution {
         let digits = (Float::with_val(64, &size / 2u32) / off).log10().to_f64().floor();
         let shown = if digits < 1.0 { "no digit".into() } else { format!("about {digits} digits") };
         let words = format!(
-            "the gap is relative to the objectives only where they exceed 1; these are smaller, and agree to {shown}"
+            "both objectives are below 1, so the gap is an absolute difference; the objectives agree to {shown}"
         );
         digits.is_finite().then_some(words)
     }

@@ -88,7 +88,7 @@ impl Outline {
         }
     }
 
-    /// Everything that decides how a run goes.
+    /// All data on which the course of a run depends.
     pub fn options(&mut self, options: &SolverOptions) {
         let SolverOptions {
             find_primal_feasible,
@@ -129,7 +129,7 @@ impl Outline {
         }
     }
 
-    /// Adds the data of a state that all ranks have, whichever part of it they hold: all but the blocks of its points.
+    /// Adds the part of a state that is equal on all ranks: everything except the blocks of its points.
     pub fn shared(&mut self, state: &State) {
         let State { iterations, precision_bits, reached, is_ended, .. } = state;
         self.text(&format!("{iterations} {precision_bits} {reached:?} {is_ended}"));

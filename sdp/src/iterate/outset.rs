@@ -19,7 +19,7 @@ const MORE_DIGITS: f64 = 20.0;
 pub struct Outset {
     /// The complementarity at the first and at the last of the iterations that had only small steps.
     pub(crate) mu: Option<(Float, Float)>,
-    /// How many these are, from the first iteration on.
+    /// The number of these iterations, from the first one on.
     pub(crate) small: u64,
 }
 
@@ -57,8 +57,8 @@ impl Outset {
         let room = (primal + dual) as f64 >= log10(&options.max_complementarity);
         let limit = if room { format!(", maxComplementarity 1e{}", primal + dual + 100) } else { String::new() };
         Some(format!(
-            "the first {} steps are below {SMALL_STEP} while the complementarity grows: feasible points may \
-             lie far beyond the first point, which a larger initial matrix scale moves outwards \
+            "the first {} steps are below {SMALL_STEP} while the complementarity grows: feasible points may be much \
+             larger than the initial point; try larger initial matrices \
              (initialMatrixScalePrimal 1e{primal}, initialMatrixScaleDual 1e{dual}{limit})",
             Outset::ITERATIONS
         ))

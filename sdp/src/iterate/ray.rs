@@ -136,13 +136,13 @@ impl Ray {
         })
     }
 
-    /// The conclusion from it, in words, as far as numbers of `bits` bits allow.
+    /// The conclusion from the ray, in words; `bits` is the precision at which the ray was computed.
     pub fn sentence(&self, bits: u32) -> String {
         let names = if self.end == Termination::PrimalInfeasible { "points x" } else { "Y and y" };
         let least = self.bits;
         format!(
-            "a ray shows that there are no feasible {names}, or only some whose magnitudes sum to more than 2^{least}, \
-             as far as {bits} bits resolve"
+            "a ray shows, up to rounding at {bits} bits, that there are no feasible {names}, or only some whose \
+             magnitudes sum to more than 2^{least}"
         )
     }
 }

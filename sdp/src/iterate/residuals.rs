@@ -27,7 +27,7 @@ pub struct Residuals {
 pub struct Evaluation {
     /// The residuals of the equations.
     pub residuals: Residuals,
-    /// How good the point is.
+    /// The errors, objectives and gap of the point.
     pub quality: Quality,
 }
 

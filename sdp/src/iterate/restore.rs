@@ -19,8 +19,9 @@ use crate::options::SolverOptions;
 use rug::Float;
 use sunzi::{Matrix, Result};
 
-/// The point with residuals of the rounding of this precision, on the sides where they count as none already; as it is
-/// where there are none, or where the step would leave the cones. Collective.
+/// The point after a correction that reduces its residuals to rounding errors of this precision. Only the sides whose
+/// residuals already count as 0 are corrected. The point is unchanged if there are no such sides, or if the step would
+/// leave the cones. Collective.
 ///
 /// # Errors
 /// The errors of the library.
@@ -39,8 +40,8 @@ pub fn restored(site: &Site<'_>, options: &SolverOptions, point: Point, reached:
     Ok(after_whole_step(&place, residuals, Sides { primal: true, dual: true })?.unwrap_or(point))
 }
 
-/// The point after the whole step, of x and X and of y and Y or of one of both, in the direction of these residuals
-/// only. None where the equation for it is singular, or the step leaves the cones. Collective.
+/// The point after a full step of x and X, of y and Y, or of both, in the direction of these residuals only. `None` if
+/// the equation for the direction is singular, or if the step leaves the cones. Collective.
 ///
 /// # Errors
 /// The errors of the library.

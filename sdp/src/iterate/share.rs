@@ -57,8 +57,8 @@ fn cost(group: &Group) -> u64 {
 }
 
 impl Share {
-    /// The parts of a program, the same on all ranks; `merged` describes how it was made from the caller's, where it
-    /// has other groups.
+    /// The parts of a program, the same on all ranks. `merged` describes the transformation of the caller's program to
+    /// this one, if their groups differ.
     pub fn new(ranks: impl Into<Arc<Ranks>>, problem: &Problem, merged: Option<Merged>) -> Share {
         let (ranks, all) = (ranks.into(), cones(problem));
         let is_shared = |group: usize| matches!(problem.groups[group].constraints, Constraints::Sparse(_));

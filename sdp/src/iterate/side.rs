@@ -12,9 +12,9 @@ pub enum Side {
 /// A value for each side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sides<T> {
-    /// Of x and X.
+    /// The value for x and X.
     pub primal: T,
-    /// Of y and Y.
+    /// The value for y and Y.
     pub dual: T,
 }
 

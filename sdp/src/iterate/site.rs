@@ -29,7 +29,7 @@ pub struct Site<'s> {
 }
 
 impl<'s> Site<'s> {
-    /// The same at a step, for which there is room from now on.
+    /// The same site at `step`; the memory of the step is freed for it.
     pub fn at(&self, step: IterationStep) -> Site<'s> {
         let workers = self.crew.at(step);
         workers.make_room();

@@ -23,7 +23,7 @@ use rug::Float;
 use std::time::Instant;
 use sunzi::{Error, Result};
 
-/// How often a step is halved where rounding puts its end outside.
+/// The number of halvings of a step whose end rounding puts outside the cones.
 const MOST_HALVINGS: u32 = 20;
 
 /// A program at one precision. All methods are collective except those that only compare.
@@ -45,7 +45,7 @@ pub struct Later {
     pub last_bits: u32,
 }
 
-/// How a stage ended.
+/// The end of a stage.
 pub enum StageEnd {
     /// The run ends as well.
     Solution(Box<Solution>),
@@ -55,7 +55,7 @@ pub enum StageEnd {
 
 /// Data that all stages of a run share.
 pub struct Run<'w> {
-    /// When it began.
+    /// The start of the run.
     pub start: Instant,
     /// Iterations that earlier runs had made: limits are those of each run, as in SDPB.
     pub earlier: u64,
@@ -227,8 +227,8 @@ impl Stage<'_> {
         Sides { primal, dual: quality.dual_error < self.options.dual_error_threshold }
     }
 
-    /// Why the run ends at a point: by SDPB's tests, in its order; where a ray shows that there is nothing to find; or
-    /// as better points are not to come. Collective.
+    /// The reason for which the run ends at a point: one of SDPB's tests, in its order; a ray that proves
+    /// infeasibility; or that no better points are expected. Collective.
     fn ended(&self, at: &Begun<'_>, course: &Course) -> Result<Option<NoStep>> {
         if let Some(termination) = self.termination(at) {
             return Ok(Some((termination, None)));
@@ -356,12 +356,12 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> Result<R>) -> Result<R> {
 fn too_complementary(mu: &Float, options: &SolverOptions) -> String {
     let limit = &options.max_complementarity;
     format!(
-        "Tr(X Y) divided by the number of rows is {mu:.2e}, above the limit {limit:.2e}; large data or first points \
-         may need a higher one"
+        "Tr(X Y) divided by the number of rows is {mu:.2e}, above the limit {limit:.2e}; a program with large numbers, \
+         or a large initial point, may need a higher limit"
     )
 }
 
-/// Why a step could not be taken.
+/// The reason why a step could not be taken.
 type NoStep = (Termination, Option<String>);
 
 impl Stage<'_> {
@@ -484,7 +484,9 @@ impl Stage<'_> {
         }
         past.map(|past| match past {
             Past::Rounding => format!("rounding errors at {bits} bits exceed the gap"),
-            Past::Infeasible => format!("after feasible points {PATIENCE} in a row are infeasible at {bits} bits"),
+            Past::Infeasible => {
+                format!("after feasible points the last {PATIENCE} points are infeasible at {bits} bits")
+            }
         })
     }
 

@@ -132,7 +132,7 @@ fn dual_congruence(k: Arithmetic<'_>, lower: &Matrix, change: &Matrix) -> Result
     Ok(trsm_with(&ctx, &lower, &half, bits, &options)?.result)
 }
 
-/// The power of two above the Frobenius norm, at least.
+/// An exponent: the Frobenius norm is below 2 to this power.
 fn norm_exponent(matrix: &Matrix) -> i64 {
     let exponents = matrix.parts().0.iter().map(|&head| Head(head)).filter(|head| !head.is_zero());
     exponents.map(Head::exponent).max().unwrap_or(0) + i64::from(matrix.rows().next_power_of_two().trailing_zeros())
@@ -148,7 +148,7 @@ fn inverse_exponent(k: Arithmetic<'_>, lower: &Matrix) -> Result<i64> {
     Ok(norm_exponent(&solved).max(diagonal.unwrap_or(0)))
 }
 
-/// How a matrix is formed whose smallest eigenvalue is computed.
+/// The formation of a matrix whose smallest eigenvalue is computed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Formed {
     bits: u32,

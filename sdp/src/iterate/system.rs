@@ -217,7 +217,7 @@ impl SystemPoint<'_> {
         Ok(Some(GroupSystem { factor, free }))
     }
 
-    /// The same for a group of sparse matrices, by all ranks together. Collective.
+    /// The system of a group of sparse matrices, computed by all ranks together. Collective.
     fn sparse(&self, group: usize, sparse: &Sparse) -> Result<Option<GroupSystem>> {
         let Site { share, workers, .. } = self.site;
         let (ranks, k) = (&share.ranks, self.site.arithmetic());

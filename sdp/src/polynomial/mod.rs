@@ -129,7 +129,7 @@ struct Samples {
 
 /// z as the entry that the normalization determines, and y, the others.
 struct Elimination<'a> {
-    /// Where the normalization is largest, and the normalization; `None` for `(1, 0, 0, ...)`.
+    /// The index of the largest number of the normalization, and the normalization; `None` for `(1, 0, 0, ...)`.
     normalization: Option<(usize, &'a [Float])>,
     bits: u32,
 }

@@ -133,7 +133,7 @@ impl Density<'_> {
         (value / &pi, slope * root_rest / root_z / pi)
     }
 
-    /// Where the integral is `number + 1/2`.
+    /// The point at which the integral is `number + 1/2`.
     fn point(&self, number: usize, bits: u32) -> Float {
         let off = |z: &Float, bits: u32| {
             let (value, slope) = self.integral(z, bits);

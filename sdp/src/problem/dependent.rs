@@ -315,7 +315,7 @@ impl Dependent {
         Sparse::new(sparse.variables - self.variables.len(), sparse.cones.iter().map(cone).collect())
     }
 
-    /// The variables x, or y where `is_free`, without theirs.
+    /// The variables x, or y if `is_free`, without those of the omitted equations.
     ///
     /// # Errors
     /// The errors of [`Matrix::from_fn`].
@@ -323,7 +323,7 @@ impl Dependent {
         without(column, if is_free { &self.free } else { &self.variables }, &[])
     }
 
-    /// The same with zeros for theirs.
+    /// The variables x, or y if `is_free`, with zeros for those of the omitted equations.
     ///
     /// # Errors
     /// The errors of [`Matrix::from_fn`].
@@ -340,7 +340,7 @@ impl Dependent {
         };
         let parts = [list("constraint", &self.variables), list("free variable", &self.free)];
         let parts = parts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
-        format!("left out because their equations follow from others, counted from 1: {parts}")
+        format!("omitted, since other equations imply theirs, counted from 1: {parts}")
     }
 }
 

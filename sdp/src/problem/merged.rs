@@ -16,7 +16,7 @@ use sunzi::{Matrix, Result};
 /// blocks still keep some threads at work.
 const MOST_VARIABLES: usize = 128;
 
-/// Where the groups and blocks of one program stand in another one; see the module.
+/// The positions of the groups and blocks of one program in another one; see the module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Merged {
     /// The caller's groups that each group consists of: one, or one for each row.
@@ -45,7 +45,7 @@ pub struct Owners {
     pub blocks: Vec<usize>,
 }
 
-/// The one number of the basis of a one-point block.
+/// The only number of the basis of a one-point block.
 fn root(group: &Group) -> Option<Float> {
     let Constraints::Sampled(sampled) = &group.constraints else { return None };
     let is_scalar = sampled.variables() == 1 && sampled.shapes() == [Shape::Dense(1)];
@@ -53,7 +53,7 @@ fn root(group: &Group) -> Option<Float> {
 }
 
 impl Merged {
-    /// How the one-point blocks of a program are combined, where there are at least two.
+    /// The combination of the one-point blocks of a program, if there are at least two.
     pub fn of(problem: &Problem) -> Option<Merged> {
         let shapes = problem.groups.iter().map(|group| group.constraints.shapes().len());
         let starts = shapes.scan(0, |next, count| Some(std::mem::replace(next, *next + count))).collect::<Vec<_>>();

@@ -156,7 +156,7 @@ impl Constraints {
         }
     }
 
-    /// Whether the matrices have so few entries in a dense block that these are computed one by one.
+    /// Whether the matrices have entries at so few positions of a dense block that these are computed one by one.
     ///
     /// # Errors
     /// The errors of sparse matrices of the library.

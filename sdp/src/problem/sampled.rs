@@ -32,7 +32,7 @@ pub struct Sampled {
     origin: Option<Arc<Origin>>,
 }
 
-/// Where a polynomial matrix was sampled, with more bits than the bases have.
+/// The sample points of a polynomial matrix, with more bits than the bases have.
 #[derive(Debug)]
 pub struct Origin {
     /// The sample points.
@@ -44,7 +44,7 @@ pub struct Origin {
 /// Columns of a part of S on the diagonal that are formed at a time, from the row of the first on.
 const STRIP_COLUMNS: usize = 8;
 
-/// Where the variables of `(r, s)` begin, divided by the number of points, for `r <= s`.
+/// The index of the first variable of `(r, s)`, divided by the number of points, for `r <= s`.
 fn pair_index(r: usize, s: usize) -> usize {
     s * (s + 1) / 2 + r
 }

@@ -9,7 +9,7 @@ use crate::numbers::{Arithmetic, column, rounded};
 use rug::Float;
 use sunzi::{Matrix, Result};
 
-/// The one entry of each matrix.
+/// The only entry of each matrix.
 #[derive(Clone, Debug)]
 pub struct Scalars {
     /// `a`, a column.
@@ -25,7 +25,7 @@ impl Scalars {
         Ok(Scalars { weights: column(roots.len(), bits, |row| Float::with_val(bits, roots[row].square_ref()))? })
     }
 
-    /// The same with numbers of at most `bits` bits.
+    /// The same matrices with numbers rounded to at most `bits` bits.
     ///
     /// # Errors
     /// The errors of [`Matrix::from_fn`].
@@ -38,7 +38,7 @@ impl Scalars {
         self.weights.rows()
     }
 
-    /// The one block.
+    /// The only block.
     pub fn shape(&self) -> Shape {
         Shape::Diagonal(self.variables())
     }

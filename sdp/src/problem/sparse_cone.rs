@@ -36,7 +36,7 @@ pub struct SparseCone {
 }
 
 impl Entry {
-    /// Whether it represents two entries of the whole matrix.
+    /// Whether the entry is off the diagonal, so that it represents two entries of the whole matrix.
     pub fn is_beside(&self) -> bool {
         self.row != self.col
     }

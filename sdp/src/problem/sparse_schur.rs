@@ -247,12 +247,12 @@ struct Images {
 }
 
 impl Images {
-    /// Where those of a constraint begin.
+    /// The first row of a constraint.
     fn start(&self, part: &ConstraintPart) -> usize {
         part.first_row - self.first_row
     }
 
-    /// Those of a constraint.
+    /// The entries of a constraint.
     fn of(&self, part: &ConstraintPart) -> Result<MatrixView<'_>> {
         let first = self.start(part);
         self.rows.view().block(first..first + part.rows.len(), 0..self.rows.cols())

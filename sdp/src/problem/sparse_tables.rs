@@ -50,7 +50,7 @@ const ALONE: f64 = 0.5;
 pub struct Tables {
     /// The constraints in their order.
     pub order: Vec<usize>,
-    /// Their entries: a row for each in that order, a column for each position.
+    /// The entries of the constraints: a row for each constraint in that order, a column for each position.
     pub matrices: SparseMatrix,
     /// The transpose, with the constraints by their numbers.
     pub transposed: SparseMatrix,
@@ -67,7 +67,7 @@ pub struct ConeTables {
     pub first: usize,
     /// Row and column of each position, those first that the last constraints meet.
     pub positions: Vec<(usize, usize)>,
-    /// How many of the first positions the constraints from each place on meet.
+    /// The number of first positions that the constraints from each place on need.
     pub met: Vec<usize>,
     /// The constraints by their places.
     pub parts: Vec<ConstraintPart>,
@@ -82,7 +82,7 @@ pub struct ConstraintPart {
     pub place: usize,
     /// The rows in which its matrix has entries, rising.
     pub rows: Vec<usize>,
-    /// Where they begin among the rows of all constraints.
+    /// Their start among the rows of all constraints.
     pub first_row: usize,
 }
 
@@ -208,7 +208,7 @@ impl ConeTables {
         }
     }
 
-    /// The same by sums for its positions.
+    /// The estimated time of sums for the positions of the constraint.
     fn positions_ns(&self, part: &ConstraintPart, bits: u32) -> f64 {
         (2 * part.rows.len() * self.met[part.place]) as f64 * term_ns(bits)
     }

@@ -107,7 +107,7 @@ impl Problem {
         let is_free = |row: usize| row < free.rows() && (0..free.cols()).any(|col| free.float(row, col) != 0);
         if let Some(variable) = seen.iter().enumerate().position(|(row, seen)| !seen && is_free(row)) {
             return refused(format!(
-                "the matrix of variable {variable} is 0, but its row of B is not (counted from 0)"
+                "the constraint matrix of variable {variable} (counted from 0) is 0, but row {variable} of B is not"
             ));
         }
         let problem = Problem {
@@ -198,7 +198,7 @@ mod tests {
         assert!(Problem::standard(64, costs(2)?, vec![fine()], None).is_ok());
         let free = |at: f64| Some((Matrix::from_f64s(2, 1, 64, &[1.0, at]).unwrap(), Matrix::zeros(1, 1, 64).unwrap()));
         assert!(Problem::standard(64, costs(2)?, vec![fine()], free(0.0)).is_ok());
-        assert!(refusal(2, fine(), free(1.0)).contains("variable 1 is 0, but its row of B is not"));
+        assert!(refusal(2, fine(), free(1.0)).contains("variable 1 (counted from 0) is 0, but row 1 of B is not"));
         assert!(refusal(1, diagonal(&[&[1.0], &[1.0]], &[0.0]), None).contains("block 0"));
         assert!(refusal(1, diagonal(&[&[]], &[]), None).contains("no rows"));
         let beside = SparseCone { constant: vec![entry(0, 1, 1.0)], ..fine() };

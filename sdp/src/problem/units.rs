@@ -224,7 +224,7 @@ impl Units {
         Some(Units { variables, blocks: starts.windows(2).map(of_cone).collect(), free, gamma, delta })
     }
 
-    /// The same without the units of some variables and of some free ones, rising.
+    /// The units without those of some variables and free variables, listed in ascending order.
     pub(super) fn without(&self, variables: &[usize], free: &[usize]) -> Units {
         let kept = |list: &[i64], dropped: &[usize]| {
             let kept = list.iter().enumerate().filter(|(at, _)| dropped.binary_search(at).is_err());
@@ -241,7 +241,7 @@ impl Units {
         self.program(problem, 1)
     }
 
-    /// The program of which a program in these units was made.
+    /// The original program of a program in these units.
     ///
     /// # Errors
     /// The errors of copies of matrices.

@@ -184,7 +184,7 @@ impl<'a> ByteReader<'a> {
             Some(order) => Some(order).filter(is_one),
             None => [false, true].into_iter().find(is_one),
         };
-        let order = order.ok_or("a number has more limbs than its precision, or an exponent out of range")?;
+        let order = order.ok_or("a number has more limbs than its precision allows, or an exponent out of range")?;
         let (size, exponent) = parts(order);
         let count = size.unsigned_abs() as usize;
         if count == 0 {
@@ -197,7 +197,7 @@ impl<'a> ByteReader<'a> {
     /// The integer with these bytes, times a power of the limb that puts its point behind `exponent` limbs.
     fn value(&self, limbs: &[u8], exponent: i64, is_negative: bool) -> Refusal<Rational> {
         if limbs.ends_with(&[0; 8]) {
-            return Err("a number begins with a limb of 0".into());
+            return Err("the most significant limb of a number is 0".into());
         }
         let places = LIMB as i64 * (exponent - limbs.len() as i64 / 8);
         if places.abs() > 4 * MAXIMUM_POWER + 4 * MAXIMUM_WORD as i64 {

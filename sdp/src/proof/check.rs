@@ -18,7 +18,7 @@ use sunzi::{Error, Result};
 /// The message where a Gram matrix has another factor.
 const DEPENDENT: &str = "the proof does not show that the Gram matrix of the equations is positive definite";
 
-/// Why a proof proves nothing.
+/// The reason why a proof is refused.
 type Refusal<T> = std::result::Result<T, String>;
 
 /// Checks a proof against its program.
@@ -139,7 +139,7 @@ fn correction_of(rest: &[Rational], repeats: &[u32], proof: &GramProof) -> Ratio
     scaled.squares(0..rest.len(), |at| repeats[at / order]) * power_of_two(1 - proof.witness.exponent)
 }
 
-/// The same for the equations of a group.
+/// The square of the size of the correction for the equations of a group.
 ///
 /// # Errors
 /// A text where the Gram matrix is not shown to be positive definite.
@@ -152,7 +152,7 @@ fn correction_square(gram: &Gram, rest: &[Rational], proof: &GramProof, threads:
     }
 }
 
-/// The same for the equations of the free variables.
+/// The square of the size of the correction for the equations of the free variables.
 ///
 /// # Errors
 /// A text where the Gram matrix is not shown to be positive definite.
@@ -178,7 +178,7 @@ pub fn dual_blocks(shapes: &[ProofShape], blocks: &[Witness]) -> Refusal<Vec<Fix
     wrong_length("blocks of Y", blocks.len(), shapes.len())?;
     let block = |(at, (shape, witness)): (usize, (&ProofShape, &Witness))| {
         wrong_length(&format!("numbers of block {}", at + 1), witness.factor.values.len(), shape.stored())?;
-        let below = || format!("block {}: tau is below the last bit of the numbers", at + 1);
+        let below = || format!("block {}: tau is smaller than the last bit of the numbers in the proof", at + 1);
         if !shape.diagonal {
             return shifted_product(witness, shape.order).ok_or_else(below);
         }

@@ -25,7 +25,7 @@ pub struct Choices {
     pub points: Option<Vec<Rational>>,
     pub scalings: Option<Vec<Rational>>,
     pub reduced_scalings: Option<Vec<Rational>>,
-    /// How many polynomials each basis has.
+    /// The number of polynomials of each basis.
     pub bases: Option<[usize; 2]>,
 }
 

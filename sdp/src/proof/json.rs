@@ -18,7 +18,7 @@ pub enum Json {
     Object(Vec<(String, Json)>),
 }
 
-/// Lists in lists, at most.
+/// The largest depth of nested lists and objects.
 const MAXIMUM_DEPTH: usize = 64;
 
 impl Json {

@@ -7,25 +7,26 @@
 
 use rug::{Integer, Rational};
 
-/// Exponents of two and bits behind the point in a certificate, at most: those in use are a few times the precision.
+/// Largest exponent of two, and largest number of bits behind the binary point, in a certificate: certificates in use
+/// have a few times the precision.
 pub const MAXIMUM_EXPONENT: i64 = 1 << 16;
 
-/// Exponents of ten, and a quarter of those of two, in a number of a program, at most.
+/// Largest exponent of ten, and a quarter of the largest exponent of two, of a number in a program.
 pub const MAXIMUM_POWER: i64 = 20_000;
 
-/// Letters of a number in a file, at most.
+/// Largest number of characters of a number in a file.
 pub const MAXIMUM_WORD: usize = 1 << 16;
 
-/// Bits of a denominator that many numbers have in common, at most.
+/// Largest number of bits of a common denominator of many numbers.
 pub const MAXIMUM_DENOMINATOR_BITS: u32 = 1 << 19;
 
-/// Bits behind the point of sample points and of the coefficients of a basis, at most.
+/// Largest number of bits behind the binary point of sample points and of the coefficients of a basis.
 pub const MAXIMUM_SAMPLING_BITS: u32 = 1 << 14;
 
-/// Rows of a block, at most.
+/// Largest number of rows of a block.
 pub const MAXIMUM_ORDER: usize = 10_000_000;
 
-/// Files that lists of files name, at most.
+/// Largest number of files that lists of files name.
 pub const MAXIMUM_FILES: usize = 1 << 16;
 
 /// Bytes of numbers that reading a program, and checking a certificate, may each make for each byte of the files.
@@ -39,8 +40,9 @@ pub const STEPS_PER_BYTE: u64 = 128;
 /// Products that may be made from any files: they take a second or two.
 pub const FREE_STEPS: u64 = 1 << 27;
 
-/// Bytes that the members of an archive have for each of its own, in addition to [`FREE_INFLATED`], at most. Archives
-/// in use have 2 to 4; JSON takes about 64 bytes of memory for each of its own, so this is [`BYTES_PER_BYTE`] twice.
+/// The largest number of uncompressed bytes of an archive for each of its own bytes, in addition to [`FREE_INFLATED`].
+/// Archives in use have 2 to 4. A byte of JSON takes about 64 bytes of memory, so 8 of them take twice
+/// [`BYTES_PER_BYTE`].
 pub const INFLATED_PER_BYTE: u64 = 8;
 
 /// Bytes that the members of any archive may have: those whose JSON takes [`FREE_BYTES`].

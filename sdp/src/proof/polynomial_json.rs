@@ -74,7 +74,7 @@ impl<'a> KnownKeys<'a> {
         self.get(key).map(|json| list(json, room).map_err(|message| format!("'{key}': {message}"))).transpose()
     }
 
-    /// How many polynomials stand in a list, all of which are read.
+    /// The number of polynomials in a list, all of which are read.
     fn polynomials(&self, key: &str, room: &Room) -> Refusal<Option<usize>> {
         let Some(json) = self.get(key) else { return Ok(None) };
         Ok(Some(json.each(|one| list(one, room).map(drop))?.len()))

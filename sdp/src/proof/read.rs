@@ -66,19 +66,18 @@ pub fn read_exact_as(path: &Path, format: Option<FileFormat>) -> Result<Program>
     Ok(program)
 }
 
-/// A program that is one text, of a form that is known, or that its first bytes show.
+/// A program that is one text file. Where `form` is not given, the first bytes of the file determine it.
 fn text(path: &Path, form: Option<TextForm>, bytes: &[u8], room: &Room) -> Result<Program> {
     let is_dense = path.extension().is_some_and(|ending| ending == "dat");
     let shown = || TextForm::shown(&bytes[..bytes.len().min(FIRST_BYTES)]).filter(|_| !is_dense);
     let Some(form) = form.or_else(shown) else {
-        let message = "proofs are made and checked for SDPB's blocks in a directory or a zip archive, for polynomial \
-                       programs (.json, .m, .nsv), and for files of SDPA's sparse format (.dat-s) that are not \
-                       compressed";
+        let message = "certificates exist only for SDPB's blocks in a directory or a zip archive, for polynomial \
+                       programs (.json, .m, .nsv), and for uncompressed files in SDPA's sparse format (.dat-s)";
         return Err(refused(path, message));
     };
     let program = match form {
         TextForm::Sparse if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => {
-            Err("proofs are made and checked for files that are not compressed".into())
+            Err("certificates exist only for uncompressed files: decompress it".into())
         }
         TextForm::Sparse => sdpa(bytes, room),
         TextForm::Json => polynomial_json::read(bytes, room).and_then(|parts| parts.program(room)),
@@ -310,7 +309,7 @@ fn entries<'a>(
         };
         let mut next = || words.next().ok_or_else(|| named("the file ends within it".into()));
         if first.starts_with('*') {
-            return Err(format!("a section '{first}' after the entries, which cannot be read"));
+            return Err(format!("the section '{first}' after the entries cannot be read"));
         }
         let constraint = index(first, 0, variables)?;
         let cone = index(next()?, 1, shapes.len())? - 1;
@@ -386,7 +385,7 @@ mod tests {
         assert!(refused("2\n1\n2\n1\n").contains("after 1 of 2 costs"));
         assert!(refused("x\n").contains("number of constraints is 'x'"));
         for compressed in [&[0x1f, 0x8b][..], &[0x28, 0xb5, 0x2f, 0xfd]] {
-            assert!(read_text(compressed).unwrap_err().to_string().contains("not compressed"));
+            assert!(read_text(compressed).unwrap_err().to_string().contains("uncompressed"));
         }
     }
 }

@@ -9,7 +9,7 @@ use super::scaled::{Fixed, Scaled, packed, triangle};
 use super::shape::{Gram, ProofShape};
 use rug::{Complete, Integer, Rational};
 
-/// Rows of a polynomial matrix, and sample points, at most.
+/// The largest number of rows, and of sample points, of a polynomial matrix.
 const MAXIMUM_SIZE: usize = 1 << 16;
 
 /// Polynomial matrices of one group.

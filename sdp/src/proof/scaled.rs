@@ -65,7 +65,7 @@ impl Scaled {
         Scaled { numerators: values.iter().map(numerator).collect(), denominator }
     }
 
-    /// The same for the numbers of files.
+    /// Numbers of a file over their common denominator.
     ///
     /// # Errors
     /// The errors of [`Scaled::fits`].

@@ -34,7 +34,7 @@ pub struct ProofSparse {
 type Holder<'a> = (usize, u32, &'a Integer);
 
 impl Place {
-    /// How often the entry stands in the whole matrix.
+    /// The number of times that the entry occurs in the whole matrix.
     fn times(self) -> u32 {
         if self.row == self.col { 1 } else { 2 }
     }
@@ -49,7 +49,7 @@ impl ProofSparse {
         ProofSparse { shapes: self.shapes.clone(), places, values }
     }
 
-    /// Where the entry stands among the numbers that are kept of its block.
+    /// The position of the entry among the numbers that are kept of its block.
     fn index(&self, place: Place) -> usize {
         if self.shapes[place.cone].diagonal { place.row } else { packed(place.row, place.col) }
     }
@@ -58,7 +58,7 @@ impl ProofSparse {
         self.places.iter().copied().zip(&self.values.numerators)
     }
 
-    /// Where the entries of these blocks stand among all.
+    /// The positions of the entries of these blocks among all.
     fn range(&self, cones: Range<usize>) -> Range<usize> {
         let first = |cone: usize| self.places.partition_point(|place| place.cone < cone);
         first(cones.start)..first(cones.end)

@@ -95,7 +95,7 @@ impl Archive {
         Ok(Archive { path: path.to_path_buf(), members, reader: RefCell::new(reader) })
     }
 
-    /// Where the archive lies.
+    /// The path of the archive.
     pub fn path(&self) -> &Path {
         &self.path
     }

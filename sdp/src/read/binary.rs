@@ -265,7 +265,7 @@ impl ArchiveReader<'_> {
         let order = self.exponent_first.or_else(|| [false, true].into_iter().find(|&order| is_sound(order)));
         let Some(order) = order.filter(|&order| is_sound(order)) else {
             let message =
-                "a number has more limbs than its precision, or an exponent out of range: the file is damaged";
+                "a number has more limbs than its precision allows, or an exponent out of range: the file is damaged";
             return self.refused(message);
         };
         let (size, exponent) = parts(order);
@@ -275,7 +275,7 @@ impl ArchiveReader<'_> {
         }
         let words = (0..count).map(|at| field(12 + 8 * at, 8)).collect::<Vec<_>>();
         if words.last() == Some(&0) {
-            return self.refused("a number begins with a word of 0: the file is damaged");
+            return self.refused("the most significant word of a number is 0: the file is damaged");
         }
         let integer = Integer::from_digits(&words, Order::Lsf);
         let shift = (exponent - count as i64) * LIMB_BITS as i64;

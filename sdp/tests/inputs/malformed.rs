@@ -70,7 +70,7 @@ fn both_readers_know_files_by_what_they_hold_and_name_what_they_refuse() {
     }
     let folder = tempfile::tempdir().unwrap();
     for (name, text, word) in [
-        ("a.dat-s", &*format!("{sparse}*INTEGER\n*1\n"), "a section '*INTEGER' after the entries"),
+        ("a.dat-s", &*format!("{sparse}*INTEGER\n*1\n"), "section '*INTEGER' after the entries"),
         ("a.nsv", "a.json\nb.json\n", "line feed"),
         ("a.nsv", "a.json\0b.json\r\nc.json\0", "line feed"),
     ] {

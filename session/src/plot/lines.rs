@@ -60,7 +60,7 @@ fn render(charts: &[Chart], text: &mut String) -> std::result::Result<(), String
     root.present().map_err(|error| error.to_string())
 }
 
-/// Most points of a line that are marked.
+/// The largest number of points of a line that are marked.
 const MARKED_POINTS: usize = 16;
 
 /// From the least to the largest of the numbers, never empty.

@@ -26,7 +26,7 @@ const LONGEST_SLEEP: Duration = Duration::from_micros(200);
 /// meanwhile take longer on their way, but looking more often for them costs more than that, as measured.
 const PATIENT_SLEEP: Duration = Duration::from_millis(1);
 
-/// Most headers that one look takes: requests must have their turn, too.
+/// The largest number of headers that one look takes: requests must have their turn, too.
 const HEADERS_PER_LOOK: usize = 64;
 
 /// The mailbox of one process, on a communicator of its own.
@@ -50,7 +50,7 @@ pub(super) struct MpiMailbox {
     failed: Option<String>,
     waker: Waker,
     counts: Counts,
-    /// When a message last began or something was ready.
+    /// The last time at which a message began or a request was complete.
     active: Instant,
     patient: bool,
 }
@@ -241,7 +241,7 @@ impl MpiMailbox {
         Ok(())
     }
 
-    /// How long to sleep before the next look.
+    /// The time to sleep before the next look.
     fn sleep(&self) -> Duration {
         if self.patient {
             return PATIENT_SLEEP;

@@ -97,7 +97,7 @@ impl MpiWindow {
     }
 }
 
-/// How long a group waits for another that opens a window: after that something must be wrong with it.
+/// The longest wait of a group for another that opens a window; a longer time indicates a fault of the other group.
 const CLAIM_LIMIT: Duration = Duration::from_secs(60);
 
 /// Keeps other groups on this machine from opening windows while the file is open, which ends with the process at the

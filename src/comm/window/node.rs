@@ -42,7 +42,7 @@ impl NodeWindow<'_> {
         }
     }
 
-    /// As [`SharedWindow::write_from`]; both windows are of one kind.
+    /// As [`SharedWindow::write_from`]; both windows are shared, or both belong to a single rank.
     ///
     /// # Errors
     /// As [`SharedWindow::write_from`].

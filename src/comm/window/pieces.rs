@@ -29,7 +29,7 @@ impl WindowPieces {
     /// Pieces of the given numbers of words, by rank.
     ///
     /// # Panics
-    /// Where they are larger than the address space.
+    /// If they are larger than the address space.
     pub(crate) fn new<P: IntoIterator<Item = usize>>(by_rank: impl IntoIterator<Item = P>) -> WindowPieces {
         let (mut firsts, mut words) = (vec![0], Vec::new());
         for pieces in by_rank {

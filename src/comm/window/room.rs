@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use rustix::fs::statvfs;
 use std::path::PathBuf;
 
-/// Most bytes that MPI stores in addition to the words of a window.
+/// The largest number of bytes that MPI stores in addition to the words of a window.
 const OWN_BYTES: u64 = 1 << 20;
 
 /// The folder in whose file system windows of that kind lie, where they are not on the heap.

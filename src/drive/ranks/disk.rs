@@ -109,7 +109,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         has_room
     }
 
-    /// Where the machine has stopped, runs that no worker has are done with.
+    /// Abandons the runs that no worker has, if the machine has stopped.
     pub(super) fn abandon_runs(&self, state: &mut RankState) {
         let Some(disk) = state.disk.as_mut().filter(|_| state.machine.is_stopped()) else { return };
         for run in disk.abandon() {
@@ -129,7 +129,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         }
     }
 
-    /// An error that the level's moves met.
+    /// Records an error of a transfer between memory and disk.
     pub(super) fn fail_moves(&self, state: &mut RankState, error: Error) {
         state.machine.handle(ProtocolEvent::Failed);
         state.keep_error(error);

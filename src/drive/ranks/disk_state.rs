@@ -35,7 +35,7 @@ impl DiskState {
         self.read.len()
     }
 
-    /// The next of them, with the bytes read.
+    /// The next tile to be put into its place, with the bytes read.
     pub fn next_job(&mut self) -> Option<(TileId, IoBuffer)> {
         self.read.pop_front()
     }

@@ -156,7 +156,8 @@ pub trait DiskTiles<L>: Sync {
     /// Whether a finished tile, an own one or not, lies on the disk.
     fn is_written(&self, tile: TileId) -> bool;
 
-    /// Most tiles of other ranks that may arrive at a time, and most that may be on their way to others.
+    /// The largest number of tiles of other ranks that may arrive at a time, and most that may be on their way to
+    /// others.
     fn transfers(&self) -> (usize, usize);
 
     /// Begins to write a received tile. At most [`DiskTiles::transfers`] at a time.

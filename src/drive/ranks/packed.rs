@@ -21,7 +21,7 @@ pub(super) struct PackedTiles {
     wanted: VecDeque<TileId>,
     /// Tiles that workers pack.
     under_way: usize,
-    /// Most tiles, including those being packed.
+    /// The largest number of tiles, including those being packed.
     most: usize,
     bytes: u64,
     peak_bytes: u64,
@@ -47,7 +47,7 @@ impl PackedTiles {
         self.bytes
     }
 
-    /// Most bytes at a time.
+    /// The largest number of bytes at a time.
     pub fn peak_bytes(&self) -> u64 {
         self.peak_bytes
     }

@@ -44,7 +44,7 @@ pub struct WorkSpan {
     pub end_ns: u64,
 }
 
-/// How much was ready and held at a time.
+/// Numbers of ready tasks and held tiles over time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Sample {
     /// Nanoseconds since the rank began.
@@ -85,8 +85,8 @@ pub struct RankReport {
     pub received_bytes: u64,
     /// The largest number of bytes of buffers for tiles of other ranks.
     pub peak_buffer_bytes: u64,
-    /// Most bytes of finished own tiles that waited to be sent. Elements that travel as they are take no more memory
-    /// for it.
+    /// The largest number of bytes of finished own tiles that waited to be sent. Elements that travel as they are take
+    /// no more memory for it.
     pub peak_packed_bytes: u64,
     /// Transfers, where they are recorded.
     pub transfers: Vec<WorkSpan>,
@@ -138,7 +138,7 @@ impl SpanLog {
 /// Elements for which a list that is not empty has room.
 const LEAST_GROWTH: usize = 4;
 
-/// Most samples that are kept.
+/// The largest number of samples that are kept.
 const MOST_SAMPLES: usize = 4096;
 
 /// Most bytes of the samples of `events` events; lists grow by doubling.

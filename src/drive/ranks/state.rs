@@ -44,7 +44,7 @@ pub(super) struct SiteState {
     idle: usize,
 }
 
-/// Everything under the lock.
+/// The data that the lock protects.
 pub(super) struct RankState {
     pub machine: TaskMachine,
     /// For out-of-core tiles.
@@ -87,9 +87,9 @@ pub(super) struct SharedState<'a, W> {
     tile_rows: usize,
     /// The senders and receivers of tiles, and so whether readers pass them on.
     delivery: &'static dyn Delivery,
-    /// Most tiles that are coming, or wait to be made operands, at a time.
+    /// The largest number of tiles that are coming, or wait to be made operands, at a time.
     most_incoming: usize,
-    /// Most runs under way on the host.
+    /// The largest number of runs under way on the host.
     most_runs: usize,
     pub(super) sites: Sites,
     spans: bool,

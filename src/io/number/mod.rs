@@ -15,7 +15,7 @@ use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
 use rug::integer::Order;
 use rug::{Assign, Complete, Float, Integer, Rational};
 
-/// Which numbers a file may hold.
+/// The numbers that a file may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Field {
     /// Integers only.
@@ -24,7 +24,7 @@ pub(super) enum Field {
     Real,
 }
 
-/// Why a word is not a number that can be stored.
+/// The reason why a word is not a number that can be stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
     /// NaN or infinity; the text names which.
@@ -456,7 +456,7 @@ fn signed(text: &[u8]) -> Option<i64> {
     Some(if negative { -size } else { size })
 }
 
-/// Which value that is not finite a word without its sign spells.
+/// The infinity or NaN that a word without its sign spells, if it spells one.
 pub(super) fn not_finite(word: &[u8]) -> Option<&'static str> {
     let lower = word.get(..word.len().min(16))?.to_ascii_lowercase();
     match lower.as_slice() {

@@ -99,8 +99,9 @@ pub fn parse_number(text: &str, precision_bits: u32) -> Result<ParsedNumber, Num
 
 /// The number in `text` as `m * 2^e` with `m` odd or 0, if it is an integer, such as `1e5` and `2.50e1`.
 ///
-/// If `m` would be longer than the numbers of any matrix can be, another `m` that is also too long is returned. `None`
-/// for texts that are not integers, and for texts that [`parse_number`] refuses.
+/// Where `m` has more bits than any matrix entry can have, the result is another odd integer with too many bits; so a
+/// caller that refuses long integers refuses it too. The result is `None` for texts that are not integers, and for
+/// texts that [`parse_number`] refuses.
 pub fn parse_exact_integer(text: &str) -> Option<(Integer, i64)> {
     let text = text.trim();
     match parse_number(text, 2) {

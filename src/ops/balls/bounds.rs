@@ -84,7 +84,7 @@ pub(super) fn reached(e: &Matrix, start: &[bool]) -> Vec<bool> {
     reached
 }
 
-/// The largest sum of a row, about.
+/// Approximately the largest sum of the entries of a row.
 pub(super) fn largest_row_sum(matrix: &Matrix) -> f64 {
     let sum = |row: usize| (0..matrix.cols()).map(|col| matrix.get(row, col).to_f64()).sum::<f64>();
     (0..matrix.rows()).map(sum).fold(0.0, f64::max)

@@ -18,7 +18,7 @@ use rug::Float;
 use rug::float::Round;
 use rug::ops::{AddAssignRound, AssignRound};
 
-/// Steps of the iteration that bounds how far a vector moves, at most.
+/// The largest number of steps of the iteration that bounds the change of a vector.
 const STEPS: usize = 100;
 
 /// Amount by which a candidate for a bound is raised, as a power of two.
@@ -32,7 +32,8 @@ const SHARP_RATIO: f64 = 1.03;
 /// Shapes: `a` is `n x n` with a symmetric midpoint; only the lower triangle of the radii is used. Above the diagonal
 /// both midpoint and radius are 0. Radius: to first order the sum of all derivatives times the radii. Cost: a
 /// factorisation with as many bits as `precision_bits` and the condition require, the inverse of a triangle, `n^3 / 2`
-/// multiply-adds of as many bits as the condition takes, and `n^3` of 64 bits or more. Source: docs/CHECKS.md, "Balls".
+/// multiply-adds with about `log2` of the condition number as bits, and `n^3` multiply-adds with 64 bits or more.
+/// Source: docs/CHECKS.md, "Balls".
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};
@@ -73,7 +74,7 @@ pub fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ba
     Ok(BallMatrix::trusted(midpoint, radius))
 }
 
-/// What the points change of one column of the factor.
+/// The change of one column of the factor over the points of the balls.
 struct FactorColumn {
     /// `D |p|`: a bound of the perturbation times the vector that belongs to the column.
     image: Vec<Float>,

@@ -61,9 +61,9 @@ pub fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Bal
 
 /// A ball that contains `det A` for every point of `a`, symmetric or not.
 ///
-/// Shapes: `a` is `n x n` with a symmetric positive definite midpoint, whose balls may contain singular matrices; the
-/// result is 1 for an empty matrix. Radius: to first order `det A` times that of [`log_det`]. Cost: as [`log_det`].
-/// Source: docs/CHECKS.md, "Balls".
+/// Shapes: `a` is `n x n`, and its midpoint is symmetric positive definite. Its balls may contain singular matrices.
+/// The result is 1 for an empty matrix. Radius: to first order `det A` times the radius of [`log_det`]. Cost: as
+/// [`log_det`]. Source: docs/CHECKS.md, "Balls".
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};

@@ -30,7 +30,7 @@ pub(super) const BOUND_BITS: u32 = 64;
 /// No factorisation takes more bits.
 const MOST_BITS: u32 = 1 << 14;
 
-/// The factor of the midpoint, and bits that go with it.
+/// The factor of the midpoint, the bits of the result, and the bits that the condition loses.
 pub(super) struct Definite {
     pub factor: Cholesky,
     /// Bits of the result.
@@ -90,7 +90,7 @@ impl Definite {
     }
 }
 
-/// Powers of two that the entries of a solution are measured by: `1 / d_i` for `a_ii` about `d_i^2`.
+/// The scale of each entry of a solution, a power of two: `1 / d_i`, where `d_i^2` is about `a_ii`.
 pub(super) fn scales(a: MatrixView<'_>) -> Vec<Float> {
     (0..a.rows()).map(|at| power(-diagonal_exponent(a.head(at, at).exponent()))).collect()
 }
@@ -104,23 +104,23 @@ fn not_regular(a: BallView<'_>, operation: &str, unproven: &Unproven) -> Error {
     let Unproven { ratio } = unproven;
     let order = a.midpoint.rows();
     Error::InvalidArgument(format!(
-        "{operation}: the {order} x {order} balls may contain a singular matrix: give smaller radii, which are too \
-         large in comparison with the least eigenvalue. The proof needs a positive vector v with |I - R A| v < v for \
-         every matrix A in the balls, where R is an approximate inverse of the midpoints; the least ratio found is \
-         {ratio:.3}"
+        "{operation}: the {order} x {order} balls may contain a singular matrix: the radii are too large in comparison \
+         with the least eigenvalue; give smaller radii. The proof bounds |I - R A| for all matrices A in the balls, \
+         where R is an approximate inverse of the midpoints, and needs a bound with a spectral radius below 1; here \
+         the spectral radius is about {ratio:.3}"
     ))
 }
 
 /// Most steps of the search for a vector that proves regularity, each of which adds a power of `E`.
 const MOST_STEPS: usize = 400;
 
-/// A vector whose image is at most this part of it is not improved upon.
+/// The search for a vector ends when no entry of its image exceeds this fraction of the vector's entry.
 const FINE_RATIO: f64 = 0.9;
 
-/// No larger part is taken.
+/// After the last step a vector is accepted if no entry of its image exceeds this fraction of the vector's entry.
 const MOST_RATIO: f64 = 1.0 - 1e-6;
 
-/// Most improvements of a bound.
+/// The largest number of improvements of a bound.
 const MOST_IMPROVEMENTS: usize = 100;
 
 /// A bound is not improved any more when a step leaves each entry at least this fraction of its value.
@@ -159,7 +159,7 @@ impl Regular {
         Ok(Regular::of(deviation, start))
     }
 
-    /// The same where `E` is known.
+    /// The proof for a given `E`.
     fn of(deviation: Matrix, start: Vec<Float>) -> std::result::Result<Regular, Unproven> {
         let mut vector = start.clone();
         let mut worst = 0.0;
@@ -225,9 +225,9 @@ impl Regular {
 pub(super) struct InverseFactor {
     /// `W`, lower triangular.
     pub near: Matrix,
-    /// `|L^-1 - W|`, at most.
+    /// An upper bound of `|L^-1 - W|`.
     pub off: Matrix,
-    /// `|L^-1|`, at most.
+    /// An upper bound of `|L^-1|`.
     pub size: Matrix,
 }
 

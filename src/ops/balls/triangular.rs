@@ -83,7 +83,7 @@ pub fn trsm(
     places.given_back(&solution)
 }
 
-/// Where the entries of a lower triangle on the left lie in the operands of a call.
+/// The positions of the entries of a lower triangle on the left in the operands of a call.
 struct Orientation {
     order: usize,
     /// Whether rows and columns of `T` are exchanged.
@@ -158,7 +158,7 @@ struct System<'a> {
 struct Approximate {
     /// Rounded to the precision of the result.
     solution: Matrix,
-    /// Bits that its entries lost, at most.
+    /// A bound of the number of bits that its entries lost.
     lost_bits: u32,
 }
 
@@ -249,7 +249,7 @@ impl System<'_> {
         let holds_zero = |at: &usize| radius(*at) >= self.triangle.midpoint().float(*at, *at).abs();
         let place = (0..order).find(holds_zero);
         let reason =
-            place.map_or("with an approximate inverse R, an entry of the diagonal of I - R T may be 1".into(), |at| {
+            place.map_or("for an approximate inverse R of T, a diagonal entry of I - R T may be 1".into(), |at| {
                 format!(
                     "the ball {:.6} +- {:.3e} on the diagonal contains 0",
                     self.triangle.midpoint().float(at, at).to_f64(),

@@ -40,11 +40,11 @@ pub(super) trait Verb: Sync {
     const OPERATION: &'static str;
     /// Operands.
     type Problem<'p>: Send + Sync;
-    /// Where a result goes.
+    /// The destination of a result.
     type Output<'p>: Send;
     /// A result by itself.
     type Result;
-    /// How problems of one shape go side by side.
+    /// The method by which problems of one shape are computed at once.
     type Lanes;
 
     /// Precision of all results.
@@ -70,7 +70,8 @@ pub(super) trait Verb: Sync {
     fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, output: &mut Self::Output<'_>) -> Result<CallFigures>;
 }
 
-/// How problems of one shape go side by side, and the bytes that they take in addition to the results.
+/// The method by which problems of one shape are computed at once, and the bytes that it takes in addition to the
+/// results.
 pub(super) struct LanePath<L> {
     pub lanes: L,
     pub bytes: u64,
@@ -146,7 +147,7 @@ impl BatchMemory {
         }
     }
 
-    /// The same under a limit.
+    /// The plan under a limit.
     fn within<V: Verb>(self, ctx: &Context, limit_bytes: u64, verb: &V, items: &[Item<'_, '_, V>]) -> Result<Self> {
         let mut shapes = items.iter().map(|item| item.shape).collect::<Vec<_>>();
         shapes.sort_unstable();
@@ -304,7 +305,7 @@ fn pair<'p, 'r, V: Verb>(
     match problems == outputs {
         true => Ok(items),
         false => Err(Error::InvalidArgument(format!(
-            "{}: there are {problems} problems, but {outputs} places for results",
+            "{}: there are {problems} problems, but {outputs} matrices for results",
             V::OPERATION
         ))),
     }
@@ -313,8 +314,8 @@ fn pair<'p, 'r, V: Verb>(
 /// Runs all problems, each with a place for its result: the outcome of each, in their order.
 ///
 /// # Errors
-/// Those that end the whole call: [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`];
-/// [`Error::InvalidArgument`] where there are not as many places as problems.
+/// The errors that end the whole call: [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`];
+/// [`Error::InvalidArgument`] if the number of results differs from the number of problems.
 pub(super) fn run_into<'p, 'r, V: Verb>(
     ctx: &Context,
     verb: &V,
@@ -362,7 +363,7 @@ pub(super) fn run_into<'p, 'r, V: Verb>(
 /// Runs all problems in new memory: the result of each, or its error.
 ///
 /// # Errors
-/// Those of [`run_into`].
+/// The errors of [`run_into`].
 pub(super) fn run_new<'p, V: Verb>(
     ctx: &Context,
     verb: &V,

@@ -31,7 +31,7 @@ impl<'a> WeightedGramProblem<'a> {
         WeightedGramProblem { p: p.into(), d: d.into(), accumulate: None }
     }
 
-    /// The same with a symmetric matrix to add.
+    /// The same problem with a symmetric matrix to add.
     pub fn accumulate(self, matrix: impl Into<Symmetric<'a>>) -> WeightedGramProblem<'a> {
         WeightedGramProblem { accumulate: Some(matrix.into()), ..self }
     }

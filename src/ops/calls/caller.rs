@@ -123,7 +123,7 @@ pub trait Caller {
     /// This rank's part of a matrix.
     type Array: LocalArray;
 
-    /// Why a call fails.
+    /// The reason for which a call fails.
     type Failure: CallFailure;
 
     /// The bytes of the call.

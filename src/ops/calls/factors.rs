@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Rows of the tiles of triangles.
 const TILE: usize = 64;
 
-/// How a triangular matrix is used.
+/// The role of a triangular matrix in a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TriangularKind {
     /// The side on which the triangular matrix is multiplied.

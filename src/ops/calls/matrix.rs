@@ -70,7 +70,7 @@ impl<A: LocalArray> PlacedMatrix<A> {
         PlacedMatrix { local: self.local.transposed(), distribution: self.distribution.transposed() }
     }
 
-    /// A symmetric matrix with its upper triangle as the transpose with the lower one, which is this one then.
+    /// The symmetric matrix given by its lower triangle: if `uplo` is the upper triangle, the transpose.
     pub(super) fn into_lower(self, uplo: Option<Uplo>) -> PlacedMatrix<A> {
         if uplo == Some(Uplo::Upper) { self.transposed() } else { self }
     }
@@ -278,7 +278,7 @@ impl<A: LocalArray> PlacedMatrix<A> {
 
 /// This rank's rows of an operand.
 pub(super) enum PlacedRows<'a> {
-    /// Where the caller has them, or a copy in the same order.
+    /// The caller's entries, or a copy of them in the same order.
     Placed(LocalInput<'a>),
     /// Moved here.
     Moved(Matrix),

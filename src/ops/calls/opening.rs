@@ -22,7 +22,7 @@ const PARTS: usize = 3;
 /// its memory is limited, and the rows and columns of its parts.
 const WORDS: usize = FIRST_PART + 2 * PARTS;
 
-/// Where they begin.
+/// The position of the first part among these words.
 const FIRST_PART: usize = 4;
 
 /// A routine: its identification, and its arguments by name.
@@ -272,15 +272,15 @@ pub struct DistributionNumbers {
     pub order: GridOrder,
     /// The coordinate of the ranks over which the rows are distributed; `None` if every rank has all rows.
     pub row_along: Option<Along>,
-    /// The same for the columns.
+    /// The coordinate of the ranks over which the columns are distributed; `None` if every rank has all columns.
     pub col_along: Option<Along>,
     /// Rows of a block of the distribution; 0 for consecutive rows.
     pub row_block: i64,
-    /// The same for the columns.
+    /// Columns of a block of the distribution; 0 for consecutive columns.
     pub col_block: i64,
     /// The coordinate of the ranks that have the first row.
     pub row_first: i64,
-    /// The same for the first column.
+    /// The coordinate of the ranks that have the first column.
     pub col_first: i64,
 }
 

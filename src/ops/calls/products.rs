@@ -27,7 +27,7 @@ pub struct ProductTerms<'a> {
 }
 
 impl ProductTerms<'_> {
-    /// Whether the product does not count: as in the BLAS, its operands are not looked at then.
+    /// Whether alpha is 0: as in the BLAS, the operands of the product are then not read.
     fn without_product(&self) -> bool {
         self.alpha.is_some_and(Float::is_zero)
     }

@@ -17,7 +17,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Most rows of a tile in a file: the bytes of a square tile of this order still fit an integer.
+/// The largest number of rows of a tile in a file: the bytes of a square tile of this order still fit an integer.
 pub(crate) const LARGEST_TILE: usize = 1 << 20;
 
 /// The exponents and the checksums that the root finds in files, on all ranks. Collective.

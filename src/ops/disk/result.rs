@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The owner of a block that no rank has.
 const NOBODY: u64 = u64::MAX;
 
-/// How a result is cut into blocks.
+/// The division of a result into blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResultCut {
     pub rows: usize,
@@ -55,7 +55,7 @@ impl ResultCut {
         Block { rows: range(row, self.block_rows, self.rows), cols: range(col, self.block_cols, self.cols) }
     }
 
-    /// How many they are.
+    /// Their number.
     pub fn entries(&self, id: TileId) -> usize {
         let Block { rows, cols } = self.block(id);
         rows.len() * cols.len()
@@ -138,7 +138,7 @@ impl StoredResult {
         Ok((result, damaged))
     }
 
-    /// How the result is cut.
+    /// The division of the result.
     pub fn cut(&self) -> &ResultCut {
         &self.cut
     }
@@ -259,7 +259,7 @@ impl StoredBlocks for StoredResult {
     }
 }
 
-/// What came of one attempt.
+/// The outcome of one attempt.
 pub(crate) struct Attempt {
     /// The directory that it worked in.
     pub objects: AnsweredStorage,
@@ -307,7 +307,7 @@ pub(crate) trait StoredBlocks: Sync {
     /// The memory into which a worker reads a block.
     type Space: Send;
 
-    /// What the file is to hold.
+    /// The matrix that the file is to hold.
     fn shape(&self) -> MatrixFileShape;
 
     /// All blocks, the same on all ranks.

@@ -288,8 +288,8 @@ impl LocalPart<'_> {
         Ok(if bits[0] > 0 { bits[0] } else { bits[1] } as u32)
     }
 
-    /// Moves the entries to their places in `to`, into `local`, which has the shape of this rank's part there and at
-    /// least the precision of every rank's. Collective.
+    /// Moves the entries to their places in the distribution `to`. `local` receives this rank's part: it has the shape
+    /// of the part, and at least the precision of the parts of all ranks. Collective.
     ///
     /// # Errors
     /// The errors of [`Travel::run`].

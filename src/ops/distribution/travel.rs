@@ -48,7 +48,8 @@ pub(crate) fn tile_message_bytes(
     message_bytes(ranks, column_words, given_bytes, taken_bytes.min((8 * rows * cols * entry_words) as u64))
 }
 
-/// Most indices that one of `ranks` ranks has of `length` consecutive ones, dealt out in blocks of `size`.
+/// The largest number of indices that one of `ranks` ranks has of `length` consecutive ones, dealt out in blocks of
+/// `size`.
 pub(crate) fn most_of_one(length: usize, size: usize, ranks: usize) -> usize {
     length / (size * ranks) * size + (length % (size * ranks)).min(size)
 }

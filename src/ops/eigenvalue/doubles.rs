@@ -5,10 +5,10 @@
 //! doubles cannot distinguish the eigenvalue from their own roundings, nothing is found, and big floats continue. Every
 //! sum has one order, so the bits are the same everywhere. Proof: docs/decisions/070-a-few-digits-in-doubles.md.
 
-/// Most bits that are sought: beyond this the roundings of doubles are nearly always too large.
+/// The largest number of bits that are sought: beyond this the roundings of doubles are nearly always too large.
 pub(super) const MOST_BITS: u32 = 32;
 
-/// Most rows: the error bounds below hold up to this number.
+/// The largest number of rows: the error bounds below hold up to this number.
 pub(super) const MOST_ROWS: usize = 1 << 14;
 
 /// Half a unit in the last place of 1.
@@ -23,7 +23,7 @@ const LEAST_PIVOT: f64 = 1e-200;
 /// Steps between two looks at the tridiagonal matrix.
 const LOOK_STEPS: usize = 8;
 
-/// Most steps: beyond this number factorisations are cheaper.
+/// The largest number of steps: beyond this number factorisations are cheaper.
 const MOST_STEPS: usize = 160;
 
 /// The residual, relative to the largest entry of the tridiagonal matrix, at which the vector is good enough.

@@ -16,7 +16,7 @@ use rug::Float;
 use rug::float::Round;
 use rug::ops::{AddAssignRound, SubAssignRound};
 
-/// Factorisations, at most.
+/// The largest number of factorisations.
 const MOST_FACTORISATIONS: usize = 200;
 
 /// Bits of the ends of an interval that was found in doubles.
@@ -99,7 +99,7 @@ struct Search<'a> {
     residual: Float,
     lower: Float,
     upper: Float,
-    /// How far below the quotient the next factorisation is, until one has succeeded.
+    /// The distance of the next shift below the quotient, until a factorisation has succeeded.
     distance: Option<Float>,
     /// The lowest shift at which one has failed.
     ceiling: Option<Float>,

@@ -28,7 +28,7 @@ const SPARE_BITS: f64 = 24.0;
 
 impl Cholesky {
     /// A lower bound, usually within a factor of 3, of the condition `||A||_1 ||A^-1||_1` of the factored matrix, whose
-    /// 1-norm is `one_norm` (see [`Matrix::one_norm`]); 53 bits. 0 for an empty matrix.
+    /// 1-norm is `one_norm` (see [`Matrix::one_norm`]). It has 53 bits, and is 0 for an empty matrix.
     ///
     /// Deterministic. Cost: at most five solves with two right-hand sides, at the factor's precision; the result is
     /// kept. The number of lost digits follows from [`Cholesky::scaled_condition`]. Source: N. J. Higham, F. Tisseur,
@@ -66,14 +66,14 @@ impl Cholesky {
     }
 
     /// A lower bound, usually within a factor of 3, of `||(D^-1 A D^-1)^-1||_1`, where the powers of two `D` scale the
-    /// diagonal of `A = L L^T` to between 1/25 and 1; 53 bits. 0 for an empty matrix.
+    /// diagonal of `A = L L^T` to between 1/25 and 1. It has 53 bits, and is 0 for an empty matrix.
     ///
     /// The logarithm to base 2 of the bound is about the number of bits that solves with this factor lose, for any
     /// scaling of the rows of `A`: with `b` bits the error of a solution is about `2^-b` times the bound. The condition
     /// number in the 1-norm, [`Cholesky::condition_estimate`], may be larger by any factor. Deterministic. Cost: at
-    /// most five solves with a few right-hand sides, in doubles for numbers below `2^80`, else with 24 bits more than
-    /// this number has; the result is kept. Source: as [`Cholesky::condition_estimate`]; A. van der Sluis, *Condition
-    /// numbers and equilibration of matrices*, Numer. Math. 14 (1969).
+    /// most five solves with a few right-hand sides, in doubles for bounds below `2^80`, and otherwise with 24 bits
+    /// more than the logarithm of the bound; the result is kept. Source: as [`Cholesky::condition_estimate`]; A. van
+    /// der Sluis, *Condition numbers and equilibration of matrices*, Numer. Math. 14 (1969).
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -96,9 +96,9 @@ impl Cholesky {
     /// matrix is no larger than its change by `E`, the least eigenvalue of `L L^T` consists of rounding errors: the
     /// factor exists by chance and has no information on that eigenvector, and the condition of `A` is only known to be
     /// at least about that of `L L^T`. The correct digits of solutions are then unknown, and estimated as 0. The test
-    /// is `tr(A^-1 E)`, the sum of the relative changes of the eigenvalues: at most 1, with the margin of
-    /// [`Cholesky::log_det_digits`]. Cost: that of [`Cholesky::scaled_condition`], and six solves with equally few
-    /// bits; the result is kept.
+    /// accepts the factor if an estimate of `tr(A^-1 E)`, the sum of the relative changes of the eigenvalues, is at
+    /// most 1; it has the margin of [`Cholesky::log_det_digits`]. Cost: that of [`Cholesky::scaled_condition`], and six
+    /// solves with equally few bits; the result is kept.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -154,8 +154,9 @@ impl Cholesky {
 /// The norm of the inverse of a symmetric matrix, given its images of `block` columns at a time, at least 2; 0 for one
 /// of order 0.
 ///
-/// The first columns are all ones, alternating signs, which catch matrices that are built to mislead the ascent, and
-/// random signs; each step takes the signs of all images, and from their images the unit vectors that promise most.
+/// The first columns are a column of ones, a column of alternating signs, which detects matrices constructed to mislead
+/// the iteration, and columns of random signs. Each step applies the inverse to the signs of all images, and continues
+/// with the unit vectors of the largest entries of the result.
 pub(crate) fn inverse_norm(
     order: usize,
     block: usize,

@@ -70,10 +70,10 @@ impl Cholesky {
     ///
     /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`. `x` may come from any solve; the matrix
     /// and the right-hand sides are taken as exact. Up to four columns are examined one by one; of more columns four
-    /// random combinations are examined, which give up to two digits less. 0 if the factor is too inaccurate for an
-    /// estimate, see [`Cholesky::tells_condition`]. Cost: that of [`Cholesky::scaled_condition`], once, and for each
-    /// column examined a product with `A` and a solve with as few bits as the condition allows. Source: docs/CHECKS.md,
-    /// "Correct digits".
+    /// random combinations are examined, which give up to two digits less. The result is 0 if the factor is too
+    /// inaccurate for an estimate, see [`Cholesky::tells_condition`]. Cost: that of [`Cholesky::scaled_condition`],
+    /// once, and for each column examined a product with `A` and a solve with as few bits as the condition allows.
+    /// Source: docs/CHECKS.md, "Correct digits".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -388,8 +388,8 @@ impl Cholesky {
     /// usually about one digit too low; it is too high in less than one of a thousand cases.
     ///
     /// The estimate includes the rounding errors of the factorisation and of the logarithms; the factored matrix is
-    /// taken as exact. 0 if no digit is known to be correct. Cost: that of [`Cholesky::scaled_condition`], once, and
-    /// six solves with equally few bits.
+    /// taken as exact. The result is 0 if no digit is known to be correct. Cost: that of
+    /// [`Cholesky::scaled_condition`], once, and six solves with equally few bits.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

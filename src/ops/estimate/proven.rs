@@ -305,7 +305,7 @@ pub(crate) struct Proven<'a> {
     pub lower: MatrixView<'a>,
     /// `d_i = 2^exponents[i]`.
     pub exponents: Vec<i64>,
-    /// No eigenvalue of the scaled matrix is nearer to 0; positive.
+    /// A positive lower bound of the magnitudes of the eigenvalues of the scaled matrix.
     pub eigenvalue: Float,
     pub rounding: InputRounding,
 }

@@ -8,7 +8,7 @@ const STEP_BITS: u32 = 8;
 /// Fewest bits that are tried.
 const FIRST_BITS: u32 = 64;
 
-/// Precisions that are tried, at most.
+/// The largest number of precisions that are tried.
 const TRIES: u32 = 24;
 
 /// Bits of `digits` decimal digits, in whole steps.
@@ -27,9 +27,10 @@ pub enum PrecisionTry {
 
 /// A search for the least precision, to some bits, at which an answer has a number of correct digits.
 ///
-/// The first try has the bits of the digits. Where the matrix has no factor, or nothing is right, the precision is
-/// doubled; where some digits are right, the missing ones are added, twice as many each time that this brings less than
-/// half of them; where there are more than requested, the precision is tried that has the excess bits fewer.
+/// The first try has as many bits as the digits. After a try without a factor, or without a correct digit, the
+/// precision is doubled. After a try with too few correct digits, the bits of the missing digits are added, and twice
+/// as many after each step that gives less than half of the missing digits. After a try with more digits than
+/// requested, the bits of the excess digits are subtracted.
 ///
 /// ```
 /// use sunzi::advanced::{PrecisionSearch, PrecisionTry};

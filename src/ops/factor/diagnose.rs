@@ -186,10 +186,10 @@ pub(crate) struct FactorFailure<'a> {
 }
 
 impl FactorFailure<'_> {
-    /// The row at which the factorisation ends, if it does; `own` where this rank met it. Collective.
+    /// The row at which the factorisation ends, if it does; `own` is the failure on this rank. Collective.
     ///
-    /// A matrix that was cut from the start ends at the cut where all rows before it are `factored`; any other failure
-    /// is a separate error.
+    /// If only the first rows of the matrix were tried and all of them are `factored`, it ends at the first row that
+    /// was not tried. Any other failure is a separate error.
     ///
     /// # Errors
     /// [`Error::Transport`].

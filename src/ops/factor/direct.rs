@@ -287,7 +287,7 @@ impl FactorRows<'_> {
 // side by side in a panel, so that a column's sums of products are made for four rows at a time; a reduced entry is
 // divided by its pivot as a product with the reciprocal.
 
-/// How a factor of one order and length lies in memory.
+/// The memory layout of a factor of one order and length.
 #[derive(Clone, Copy)]
 struct LaneLayout {
     lanes: DigitLanes,

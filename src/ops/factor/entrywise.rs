@@ -27,8 +27,8 @@ use std::ops::Range;
 /// Factorisations with more bits after the first one: fill-in may decay exponentially, and no number of bits is enough.
 const MAXIMUM_REPEATS: u32 = 3;
 
-/// Most bits beyond those of the norms that a factorisation takes, where they are more than three times the precision:
-/// work and memory grow with them.
+/// The largest number of bits beyond those of the norms that a factorisation takes, where they are more than three
+/// times the precision: work and memory grow with them.
 const LEAST_CAP_BITS: u32 = 1024;
 
 /// Depths of entries from this one on count as equal, as those of sums do.
@@ -62,7 +62,7 @@ impl RangeBits {
         (accuracy == Accuracy::Entrywise).then(|| RangeBits::first(order, precision_bits, least_bits))
     }
 
-    /// At least `bits` bits, but no more than the most.
+    /// These bits, but at least `bits`, up to the largest number of bits.
     pub fn at_least(self, bits: u32) -> RangeBits {
         RangeBits { bits: self.bits.max(bits.min(self.most).next_multiple_of(RANGE_STEP_BITS)).min(self.most), ..self }
     }
@@ -85,8 +85,8 @@ impl RangeBits {
     }
 }
 
-/// How far an entry of the matrix lies below the product of its rows' norms, up to the depth that counts as deepest;
-/// `None` for 0.
+/// The depth of an entry, the number of bits by which it is smaller than the product of its rows' norms, at most the
+/// depth that counts as deepest; `None` for 0.
 fn entry_depth(problem: &FactorProblem, EntryIndex { row, col }: EntryIndex, head: Head) -> Option<u32> {
     let depth = problem.exponents[row] + problem.exponents[col] - head.exponent();
     (!head.is_zero()).then(|| depth.clamp(0, MOST_DEPTH.into()) as u32)
@@ -113,9 +113,9 @@ pub(crate) fn check_bytes(order: usize) -> u64 {
     if order <= PANEL { 0 } else { triangle_bytes(order) }
 }
 
-/// The bits beyond those of the norms with which `|A - L L^T|_ij <= 2^(2 - b) (|L| |L^T|)_ij` holds for every entry of
-/// this factor of `A`: it holds if the factorisation had at least as many. Where it had, with `enough` bits, the answer
-/// is any number up to `enough`, since some terms of each sum often show that already.
+/// The number of bits beyond those of the norms with which `|A - L L^T|_ij <= 2^(2 - b) (|L| |L^T|)_ij` holds for every
+/// entry of this factor of `A`, if the factorisation had at least as many. If the factorisation had `enough` bits, and
+/// these suffice, the result is some number up to `enough`: often a few terms of each sum prove that they suffice.
 ///
 /// # Errors
 /// [`crate::Error::OutOfMemory`].

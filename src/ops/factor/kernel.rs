@@ -25,7 +25,7 @@ const LEAST_SIZED_ROWS: usize = 64;
 /// Smaller tiles are not made to keep threads busy.
 const LEAST_SHARED_ROWS: usize = 48;
 
-/// Most rows of a tile: sums over this many columns are exact on every kernel.
+/// The largest number of rows of a tile: sums over this many columns are exact on every kernel.
 pub(crate) const MOST_TILE_ROWS: usize = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_ROWS;
 
 /// The kernel of a factor or a solve of `order` rows with `working_bits` bits: the context's, or the `other` one where
@@ -73,8 +73,8 @@ pub(crate) fn engine_for(
     Ok((engine, kernel))
 }
 
-/// The same for this rank's tiles of a factor over ranks; `tile_rows(preferred)` is their height for a kernel that
-/// prefers `preferred` rows. Ranks may have different kernels; their tiles then travel as integers.
+/// The engine for this rank's tiles of a factor over ranks; `tile_rows(preferred)` is their height for a kernel that
+/// prefers `preferred` rows. Ranks may have different kernels; their tiles are then sent as integers.
 ///
 /// # Errors
 /// The errors of [`Context::tile_engine`].

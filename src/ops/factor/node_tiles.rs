@@ -14,7 +14,7 @@ use crate::site::{Site, Team, close_all};
 use crate::tile::{OwnTiles, RankGrid, TileId, TileMap};
 use std::sync::OnceLock;
 
-/// Which tiles lie in the window of a node, and how long they are.
+/// The tiles in the window of a node, and their lengths.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeTilePlan {
     /// The ranks of the node.
@@ -84,7 +84,7 @@ impl<'w> NodeTiles<'w> {
         Ok((own, NodeTiles { shown, tiling: *tiling, owners, diagonals }))
     }
 
-    /// The words of a finished tile of another rank, where that is one of the node.
+    /// The words of a finished tile of another rank, if that rank is on this node.
     ///
     /// # Panics
     /// If the tile is not finished.

@@ -23,8 +23,8 @@ pub struct CholeskyOptions {
     /// Whether [`crate::solve_with`] and [`crate::inverse_with`] also estimate the number of correct digits of their
     /// result, for the report. There is no such estimate for a factor.
     pub digits: bool,
-    /// How far the operands may differ from the numbers that they represent; it affects only the estimated and proven
-    /// digits.
+    /// A bound of the difference between the operands and the numbers that they represent; it affects only the
+    /// estimated and proven digits.
     pub rounding: InputRounding,
 }
 
@@ -47,7 +47,7 @@ pub struct DistCholeskyOptions {
     pub grid: Option<RankGrid>,
     /// The algorithm that sends finished tiles to ranks.
     pub delivery: DeliveryKind,
-    /// How a rank detects that it will receive no further request.
+    /// The method by which a rank detects that it will receive no further request.
     pub termination: Termination,
     /// The order of ready tasks; `None` selects [`Policy::Leftmost`] if all ranks read each other's tiles in place,
     /// else [`Policy::CriticalPath`].

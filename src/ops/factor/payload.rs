@@ -23,7 +23,7 @@ const WEIGHT_WORDS: usize = 2;
 /// Bits beyond the working bits: one since an entry of the factor may pass `2^working_bits` a little, one for its sign.
 const SPARE_BITS: u32 = 2;
 
-/// How 8 entries are written.
+/// The encoding of 8 entries.
 #[derive(Clone, Copy)]
 struct EntryGroup {
     /// Bits of an entry with its sign.
@@ -109,7 +109,7 @@ impl TileWork<'_> {
         self.entry_words(self.shape(tile)) + self.weight_words(tile)
     }
 
-    /// Words of the weights that the rows of a finished tile have after it.
+    /// Number of words of the row weights after a finished tile.
     pub fn weight_words(&self, tile: TileId) -> usize {
         let shape = self.shape(tile);
         if shape.diagonal { 0 } else { shape.rows * WEIGHT_WORDS }
@@ -160,7 +160,7 @@ impl TileWork<'_> {
     /// Makes a received tile an operand: of updates if it lies below the diagonal, of solves if on it; returns the data
     /// that solves need in addition to the words.
     ///
-    /// `words` has [`TileWork::operand_words`] and is dirty before.
+    /// `words` has the length [`TileWork::operand_words`]; its old contents are ignored.
     pub fn unpack(
         &self,
         tile: TileId,

@@ -26,8 +26,8 @@ use serde::Serialize;
 /// Larger parts could not be addressed, nor their sums counted.
 pub(super) const MAXIMUM_BYTES: u64 = 1 << 62;
 
-/// Most tiles of a strip: reading their shared operands costs little relative to the updates, and progress is reported
-/// between strips.
+/// The largest number of tiles of a strip: reading their shared operands costs little relative to the updates, and
+/// progress is reported between strips.
 pub(crate) const STRIP_TILES: usize = 8;
 
 /// Units of work of `tasks` tasks on a tile.
@@ -210,7 +210,7 @@ pub struct UpdatePlan {
     pub tile_bytes: u64,
 }
 
-/// How a factorisation will run: tiles and bytes.
+/// The plan of a factorisation: tiles and bytes.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CholeskyPlan {

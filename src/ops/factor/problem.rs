@@ -45,7 +45,7 @@ pub(crate) struct FactorProblem {
 
 impl FactorProblem {
     /// Checks the shape and scales the diagonal of the matrix whose lower triangle is that of `lower`, for a factor of
-    /// `precision_bits` and the `working_bits` that it takes.
+    /// `precision_bits` that is computed with `working_bits`.
     ///
     /// # Errors
     /// [`Error::NotSquare`] where it is not square.
@@ -53,7 +53,7 @@ impl FactorProblem {
         FactorProblem::in_lists(Vec::new(), Vec::new(), lower, precision_bits, working_bits)
     }
 
-    /// The same in the memory of lists that are no longer needed.
+    /// As [`FactorProblem::new`], in the memory of lists that are no longer needed.
     ///
     /// # Errors
     /// As [`FactorProblem::new`].
@@ -210,7 +210,7 @@ impl FactorProblem {
     /// rank 0 reads the file once and its heads twice, does `check`, and sends the problem to all ranks. Collective.
     ///
     /// # Errors
-    /// Those of [`MatrixFile::check`] and of `check`; [`Error::Transport`].
+    /// The errors of [`MatrixFile::check`] and of `check`; [`Error::Transport`].
     pub(super) fn of_file(
         site: Site<'_>,
         file: &MatrixFile,

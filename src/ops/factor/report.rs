@@ -80,7 +80,7 @@ impl CholeskyReport {
         }
     }
 
-    /// What the reports of all factorisations by norms have.
+    /// The figures that the reports of all factorisations by norms have.
     fn by_norms(problem: &FactorProblem, planned_bytes: u64, seconds: f64) -> CholeskyReport {
         CholeskyReport {
             operation: "cholesky",

@@ -38,7 +38,7 @@ pub(crate) struct FactoredTiles<'t, 'a, 'w> {
     pub outcome: Result<RankReport>,
 }
 
-/// How a factorisation in one process ended, if not with an error.
+/// The outcome of a factorisation in one process without errors.
 pub(crate) enum Ending {
     /// The factor of all rows that were tried.
     Factor(Matrix),

@@ -439,7 +439,7 @@ impl TileFile {
         Attempt { objects: self.objects, damaged, outcome }
     }
 
-    /// A buffer to read into; there is one for each worker once the run has ended.
+    /// A buffer for reading. After the end of the run each worker can take one.
     pub fn take_read_buffer(&self) -> Option<IoBuffer> {
         unpoisoned(self.reads.lock()).free.pop()
     }

@@ -126,7 +126,7 @@ enum TileOperand<'t, 'w> {
 pub(crate) struct TileMemory<'w> {
     /// Words of the own tiles, in their order.
     pub own: Vec<&'w mut [u64]>,
-    /// Where these lie in a window of the node.
+    /// The window of the node, if it contains these tiles.
     pub node: Option<NodeTiles<'w>>,
     /// Words for tiles of other ranks.
     pub remote: &'w mut [u64],
@@ -222,7 +222,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         }
     }
 
-    /// The same out of core: `words` are cut into slots, one for each tile that there is room for.
+    /// The tiles of an out-of-core factorisation: `words` are divided into as many slots for tiles as they hold.
     pub fn above_disk(
         ctx: &'a Context,
         work: TileWork<'a>,

@@ -122,7 +122,7 @@ impl<'a> TileWork<'a> {
     /// POTRF of a tile on the diagonal, all of whose updates are applied; returns the data that [`TileWork::solve`]
     /// needs in addition to its words.
     ///
-    /// `weights` are those that the tile before it in its row has left, or the first ones.
+    /// `weights` are the row weights after the previous tile of the row, or the first ones.
     ///
     /// # Errors
     /// The first row whose pivot is not positive; the rows before it are finished.
@@ -218,7 +218,7 @@ impl<'a> TileWork<'a> {
     }
 }
 
-/// How the integers of a finished tile are rounded into entries of the factor.
+/// The rounding of the integers of a finished tile to entries of the factor.
 pub(super) struct TileRounding<'r> {
     pub shape: TileShape,
     /// The place of its first entry in the matrix.

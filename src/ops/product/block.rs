@@ -91,8 +91,8 @@ pub(crate) fn maximum_working_bits(ctx: &Context) -> u32 {
     working_bits_below(ctx.maximum_modulus_bits())
 }
 
-/// The same where more bits are better, but do not justify another kernel than the context's: as many as that kernel
-/// has, unless it has fewer than `least_bits`.
+/// Largest number of bits that scaled integers can have on the context's kernel or, if that is less than `least_bits`,
+/// on the kernels that the context may choose: for uses where more bits help, but do not justify another kernel.
 pub(crate) fn preferred_working_bits(ctx: &Context, least_bits: u32) -> u32 {
     let own = working_bits_below(ctx.kernel().maximum_modulus_bits());
     if least_bits <= own { own } else { maximum_working_bits(ctx) }

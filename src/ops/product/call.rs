@@ -46,7 +46,7 @@ pub(crate) fn run(ctx: &Context, problem: &ProductProblem<'_>, result: Destinati
 /// the one that is computed.
 ///
 /// # Errors
-/// Those of `fill`.
+/// The errors of `fill`.
 pub(crate) fn fill_symmetric(
     result: SymmetricDestination<'_>,
     fill: impl FnOnce(Destination<'_>, bool) -> Result<Report>,

@@ -125,7 +125,7 @@ impl<'a> Epilogue<'a> {
         Epilogue { alpha, beta, addend, form }
     }
 
-    /// Whether the result is the product itself.
+    /// Whether the result is the product, without scalars and without an added matrix.
     pub fn is_plain(&self) -> bool {
         self.form == EpilogueForm::Plain
     }

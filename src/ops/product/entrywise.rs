@@ -62,7 +62,7 @@ pub(crate) struct Entrywise {
     pub singles: Singles,
 }
 
-/// Which entries of a result are summed term by term.
+/// The entries of a result that are summed term by term.
 #[derive(Default)]
 pub(crate) enum Singles {
     /// None of them.
@@ -264,7 +264,7 @@ impl Singles {
         marks + self.count(size).min(TOGETHER as u64) * each
     }
 
-    /// How many entries these are.
+    /// The number of these entries.
     pub fn count(&self, size: &ProductSize) -> u64 {
         match self {
             Singles::None => 0,

@@ -66,7 +66,7 @@ impl PlaneExchange<'_, '_> {
         partition.at(self.planes.start * plane_words)
     }
 
-    /// The same for a phase in which other planes are written.
+    /// The planes as a second part of a phase in which other planes are written.
     pub fn beside<'p>(&self, partition: &'p Partition) -> Beside<'p> {
         Beside { partition, end: self.planes.end * self.exchange.plane_words }
     }
@@ -240,7 +240,7 @@ impl ShareStream {
 /// Words that are unpacked at a time.
 const TOGETHER: usize = 256;
 
-/// How the residues of an engine's product planes are packed.
+/// The packing of the residues of an engine's product planes.
 pub(crate) struct Packing {
     lanes: ResidueLanes,
     /// Of each plane.

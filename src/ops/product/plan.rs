@@ -30,7 +30,7 @@ const HALF_BANDS: usize = 4;
 /// The fewest panels of such a band: narrower ones cost more conversions than they save products.
 const HALF_PANELS: usize = 16;
 
-/// How a product will run: batches, bands, chunks, bytes and jobs.
+/// The plan of a product: batches, bands, chunks, bytes and jobs.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Plan {
@@ -201,7 +201,7 @@ pub(crate) struct PlanRequest {
     pub bits: Bits,
     /// Bytes of the result, new or the caller's.
     pub result_bytes: u64,
-    /// A cut to run instead of the one that the memory limit leads to.
+    /// The cut to use; by default it is computed from the memory limit.
     pub cut: Option<Cut>,
     /// Whether it is part of another operation that keeps it on the CPU.
     pub on_cpu: bool,
@@ -338,7 +338,7 @@ pub(crate) fn plan_entries(ctx: &Context, request: &PlanRequest) -> Result<Plan>
 /// Plans a product on the context's devices; the host's bytes have not been admitted.
 ///
 /// # Errors
-/// Those of [`DevicePlan::new`].
+/// The errors of [`DevicePlan::new`].
 pub(crate) fn plan_devices(
     ctx: &Context,
     request: &PlanRequest,
@@ -422,7 +422,7 @@ fn plan_with(
     Ok(PlannedRun { run: RunPlan { engine, cutting, schedule, words }, plan })
 }
 
-/// The cut in narrower bands where one triangle of the product of two operands is wanted: pairs of bands outside it are
+/// The cut in narrower bands for one triangle of the product of two operands: pairs of bands outside the triangle are
 /// not multiplied.
 pub(crate) fn in_bands(size: &ProductSize, input: &PlanInput<'_>, cut: Cut) -> Cut {
     let band_panels = input.left_panels.div_ceil(HALF_BANDS).max(HALF_PANELS);

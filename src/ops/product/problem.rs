@@ -81,9 +81,9 @@ pub type FaultHook<'a> = dyn Fn(&mut [u64], usize) + Sync + 'a;
 pub struct Hooks<'a> {
     /// Sees the product window before reconstruction, and may damage it.
     pub fault: Option<&'a FaultHook<'a>>,
-    /// A cut to run instead of the one that the memory limit leads to.
+    /// The cut to use; by default it is computed from the memory limit.
     pub cut: Option<Cut>,
-    /// The same for devices.
+    /// The cut to use on devices; by default it is computed from their memory.
     pub device_cut: Option<DeviceCut>,
 }
 
@@ -157,7 +157,7 @@ pub(crate) struct ColumnRange {
 pub(crate) struct IntegerBits {
     /// Norms of the left columns are at most 2 to this power.
     pub left: i64,
-    /// The same of the right columns.
+    /// Norms of the right columns are at most 2 to this power.
     pub right: i64,
     /// Entries of the matrix added are below 2 to this power.
     pub addend: u64,
@@ -308,13 +308,13 @@ impl Bits {
         Bits { working, operand: working, modulus, result: precision_bits }
     }
 
-    /// The same with `working_bits`, where they are more.
+    /// The same bit counts with `working_bits`, if these are more.
     pub fn widened(self, working_bits: u32) -> Bits {
         let working = working_bits.max(self.working);
         Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..self }
     }
 
-    /// The same with `range_bits` more for the range of exponents.
+    /// The same bit counts with `range_bits` additional working bits for the range of exponents.
     pub fn with_range(self, range_bits: u32) -> Bits {
         if range_bits == 0 { self } else { self.widened(self.working + range_bits) }
     }

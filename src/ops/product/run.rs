@@ -40,7 +40,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How a product is cut, the same on all ranks.
+/// The division of a product, the same on all ranks.
 #[derive(Clone, Copy)]
 pub(crate) struct Cutting {
     /// Batches and bands.
@@ -67,7 +67,7 @@ pub(crate) struct StepPart {
     pub chunk: usize,
 }
 
-/// Which operand.
+/// The operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     /// The operand that provides the rows of the result.
@@ -134,7 +134,7 @@ impl ProductSchedule {
         ProductSchedule { pairs, primes, batch_primes: cut.batch_primes, chunks, parts: 1 }
     }
 
-    /// The same without the pairs that have no entry of the triangle `half`, where only that is wanted.
+    /// The same schedule without the pairs of bands outside the triangle `half`, if only a triangle is computed.
     pub fn of_half(self, half: Option<Uplo>) -> ProductSchedule {
         match self.pairs {
             Pairs::All { panels, band_panels, .. } => {
@@ -144,14 +144,14 @@ impl ProductSchedule {
         }
     }
 
-    /// The same without the pairs that are not wanted.
+    /// The same schedule with the pairs of bands for which `is_wanted` returns true.
     pub fn of_pairs(self, is_wanted: impl FnMut(&BandPair) -> bool) -> ProductSchedule {
         let pairs = Pairs::Some(self.pairs().filter(is_wanted).collect());
         ProductSchedule { pairs, ..self }
     }
 
-    /// The same with the products of the last chunk of each batch in `parts` parts: each is in transit to other nodes
-    /// while the next one is multiplied.
+    /// The same schedule with the products of the last chunk of each batch in `parts` parts: each part is in transit to
+    /// other nodes while the next one is multiplied.
     pub fn in_parts(self, parts: usize) -> ProductSchedule {
         ProductSchedule { parts: parts.max(1), ..self }
     }
@@ -167,7 +167,7 @@ impl ProductSchedule {
         (pieces(step.primes.len(), size.max(1)).map(part), is_last)
     }
 
-    /// The same with all primes at a time.
+    /// The same schedule with all primes in one batch.
     pub fn in_one_batch(self) -> ProductSchedule {
         ProductSchedule { batch_primes: self.primes, ..self }
     }
@@ -204,7 +204,7 @@ impl ProductSchedule {
     }
 }
 
-/// How a product on planes runs: its kernel, its cuts, the order of its work, the sizes of its windows.
+/// The execution of a product on planes: its kernel, division, order of work and sizes of windows.
 #[derive(Clone)]
 pub(crate) struct RunPlan {
     pub engine: Arc<dyn PlaneEngine>,
@@ -236,12 +236,12 @@ pub(crate) struct ProductRun<'a> {
     pub site: Site<'a>,
     /// The ranks of this node.
     pub shape: &'a NodeShape,
-    /// How it is cut, and in which order.
+    /// The division of the product, and the order of its parts.
     pub plan: &'a RunPlan,
     pub left: OperandRows<'a>,
     /// `None` for SYRK.
     pub right: Option<OperandRows<'a>>,
-    /// The entries of both, where they are not in memory; the blocks of rows are then empty.
+    /// The source of the entries of both operands, if they are not in memory; the blocks of rows are then empty.
     pub source: Option<&'a dyn OperandSource>,
     pub uplo: Uplo,
     /// The triangle that is wanted of the symmetric product of two operands.
@@ -429,7 +429,7 @@ impl<'a> ProductRun<'a> {
         (panel, (left + right) * panel)
     }
 
-    /// Which rank writes which words of a slot; `parts` are the rows of this rank.
+    /// The words of a slot that each rank writes; `parts` are the rows of this rank.
     fn operand_partition(&self, slot: &PanelSlot<'_>, step: &ProductStep, parts: &[MatrixRows<'_>]) -> Partition {
         let ranks = self.shape.ranks();
         let (panel_words, plane_words) = self.operand_words(step.chunk);
@@ -501,7 +501,7 @@ impl<'a> ProductRun<'a> {
         Ok(clock.time(RankPhase::ToResidues, || self.on_workers(run)))
     }
 
-    /// Which rank writes which words of the product window: neighbouring jobs of a rank are one run.
+    /// The words of the product window that each rank writes: neighbouring jobs of a rank are one run.
     fn product_partition(&self, list: &JobList, first_prime: usize, plane_words: usize) -> Partition {
         let (block, mut runs) = (self.engine().block_words(), Vec::<Run>::new());
         for (job, &worker) in list.jobs.iter().zip(&list.assignment.worker) {

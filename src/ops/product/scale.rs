@@ -124,7 +124,7 @@ impl<I: Iterator<Item = Head>, F: Fn(usize) -> I + Sync> Columns for ColumnHeads
 pub(crate) struct NormPass<'a> {
     /// The ranks that have rows, and the context that owns the threads.
     pub site: Site<'a>,
-    /// How many threads take part.
+    /// The number of threads.
     pub workers: usize,
 }
 

@@ -14,7 +14,7 @@ use std::slice::ChunksMut;
 /// Blocks of rows of a segment, so that the segments of one column of blocks can be shared out.
 const SEGMENT_BLOCKS: usize = 8;
 
-/// Which blocks of the result a product grid fills.
+/// The blocks of the result that a product grid fills.
 #[derive(Clone, Copy)]
 pub(crate) struct Region {
     /// Shape of the product planes.

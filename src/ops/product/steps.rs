@@ -224,7 +224,7 @@ pub(crate) struct Recovery<'a> {
     pub engine: &'a dyn PlaneEngine,
     /// The product window.
     pub window: &'a [u64],
-    /// Where in the result the product lies.
+    /// The region of the result that the product fills.
     pub region: Region,
     /// The last steps on the product.
     pub rounding: Rounding<'a>,
@@ -316,7 +316,7 @@ impl RecoveryTime {
 struct RecoveryMemory<'l, 's> {
     space: &'l mut Space<'s>,
     time: RecoveryTime,
-    /// When the last block was stored.
+    /// The time at which the last block was stored.
     last: Instant,
     sums: Option<RowSums>,
 }

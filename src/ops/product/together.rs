@@ -20,7 +20,8 @@ use std::cmp::Reverse;
 /// Bytes of the digits of eight problems beyond which they leave the nearest caches, and single calls are as fast.
 const MOST_BYTES: u64 = 2 << 20;
 
-/// Most bits for the range of exponents that lanes have room for: entries of similar size ask for 8 or 16.
+/// The largest number of bits for the range of exponents that lanes have room for: entries of similar size ask for 8 or
+/// 16.
 pub(crate) const MOST_RANGE_BITS: u32 = 32;
 
 /// Products of one size and precision.
@@ -32,7 +33,7 @@ pub(crate) struct LaneProducts {
     accuracy: Accuracy,
 }
 
-/// What problems side by side have given.
+/// The results of problems that were computed at once.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct LanesDone {
     /// A bit for each problem that is done.
@@ -67,7 +68,7 @@ impl LaneProducts {
         Buffer::bytes_for(self.words()) + (self.size.operand_columns() * size_of::<i64>()) as u64 + choice
     }
 
-    /// Computes the products, up to eight that are plain and have the accuracy of these lanes.
+    /// Computes up to eight products without scalars and added matrices, at the accuracy of these lanes.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Cancelled`].

@@ -28,7 +28,7 @@ impl<'a> WeightedOperand<'a> {
         Matrix::bytes_for(rows, cols, precision_bits).saturating_add(8 * elements as u64)
     }
 
-    /// The same for these operands.
+    /// Bytes of these operands in memory.
     pub fn bytes_of(p: &MatrixView<'_>, weights: &MatrixView<'_>) -> u64 {
         let bits = p.precision_bits().saturating_add(weights.precision_bits());
         WeightedOperand::bytes(p.all_heads().len(), p.rows(), p.cols(), bits)

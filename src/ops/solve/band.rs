@@ -140,7 +140,7 @@ impl Spaces {
         Ok(())
     }
 
-    /// Leaves them for the next call, unless a memory limit has other uses for them.
+    /// Leaves the spaces to the next call, unless the context has a memory limit.
     pub fn give_back(self, ctx: &Context) {
         if ctx.memory_bytes().is_none() {
             ctx.workspace().matrices = vec![self.w, self.result, self.again];

@@ -19,13 +19,13 @@ use crate::plan::BLOCK;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Most rows of a part that is cut into at most two.
+/// The largest number of rows of a part that is cut into at most two.
 const GROUP_ROWS: usize = 256;
 
 /// Parts into which a larger range of rows is cut.
 const PARTS: usize = 4;
 
-/// More levels than any triangle is cut into.
+/// A number of levels that exceeds the levels of every triangle.
 pub(crate) const ALL_LEVELS: u32 = u32::MAX;
 
 /// The numbers that decide how a triangle is cut.
@@ -49,7 +49,7 @@ const ENTRYWISE_PIECE_ROWS: usize = 128;
 /// Pieces of a triangle's blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrianglePieces {
-    /// Most rows of a product.
+    /// The largest number of rows of a product.
     pub rows: usize,
     /// Bytes that each row takes, where pieces are buffers of whole rows.
     pub row_bytes: u64,
@@ -88,8 +88,8 @@ impl TrianglePieces {
         self.rows.saturating_mul(self.ranks)
     }
 
-    /// Most rows that one rank computes of a product of `rows` rows: an even share in whole blocks, or, entry by entry,
-    /// whole products.
+    /// The largest number of rows that one rank computes of a product of `rows` rows: an even share in whole blocks,
+    /// or, entry by entry, whole products.
     pub fn most_own(&self, rows: usize, accuracy: Accuracy) -> usize {
         let even = match accuracy {
             Accuracy::Norm => rows.div_ceil(self.ranks).next_multiple_of(BLOCK),
@@ -144,8 +144,8 @@ impl TriangleCut {
         Matrix::bytes_for(self.order, columns, self.working_bits)
     }
 
-    /// Most bytes that a solve of `columns` columns by parts holds: reciprocals of a block, the result of a product,
-    /// and pieces.
+    /// The largest number of bytes that a solve of `columns` columns by parts holds: reciprocals of a block, the result
+    /// of a product, and pieces.
     pub fn parts_bytes(&self, columns: usize) -> u64 {
         let prepared = (SCALAR_ROWS * (limbs_for(self.working_bits) + 9) * 8) as u64;
         let rows = (self.pieces.rows.min(self.order) as u64).saturating_mul(self.pieces.row_bytes);
@@ -158,7 +158,7 @@ impl TriangleCut {
         prepared.saturating_add(pieces).saturating_add(result)
     }
 
-    /// Most entries of a piece, or of a block on the diagonal.
+    /// The largest number of entries of a piece, or of a block on the diagonal.
     pub fn most_piece_entries(&self) -> usize {
         if self.pieces.entry_bytes == 0 {
             return self.pieces.rows.min(self.order) * self.order;
@@ -168,7 +168,7 @@ impl TriangleCut {
         most
     }
 
-    /// Most bytes while the bits of a product are chosen, for accuracy entry by entry.
+    /// The largest number of bytes while the bits of a product are chosen, for accuracy entry by entry.
     pub fn choice_bytes(&self, columns: usize) -> u64 {
         let mut most = 0;
         if self.accuracy == Accuracy::Entrywise {
@@ -236,8 +236,8 @@ impl TriangleCut {
         steps.map(|more| self.widened_table_bytes(ctx, more)).sum()
     }
 
-    /// Most bytes while the products of a solve by parts run, on `columns` columns; `ctx` holds the scratch for the
-    /// result of a product. Examines the outermost `levels` levels of the recursion.
+    /// The largest number of bytes while the products of a solve by parts run, on `columns` columns; `ctx` holds the
+    /// scratch for the result of a product. Examines the outermost `levels` levels of the recursion.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
@@ -417,7 +417,7 @@ mod tests {
         TriangleCut { order, working_bits, first_try_bits: None, accuracy, pieces }
     }
 
-    /// Most cuts above any row, by the rule of the tree without groups.
+    /// The largest number of cuts above any row, by the rule of the tree without groups.
     fn depth(cut: &TriangleCut, rows: Range<usize>) -> u32 {
         let Some(parts) = cut.parts(&rows) else { return 0 };
         let mut next = rows.start;

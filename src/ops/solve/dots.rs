@@ -86,13 +86,13 @@ pub(crate) fn store_columns(columns: &[Vec<Float>], mut solution: MatrixViewMut<
     Ok(())
 }
 
-/// Most bytes of a call: the solution, and what [`vector_bytes`] counts.
+/// The largest number of bytes of a call: the solution, and what [`vector_bytes`] counts.
 pub(crate) fn bytes(ctx: &Context, shape: SystemShape, precision_bits: u32) -> u64 {
     shape.right_bytes(precision_bits) + vector_bytes(ctx, shape, precision_bits)
 }
 
-/// Most bytes in addition to the solution: for each column the unknowns as numbers and as digits, and those of the
-/// previous substitution as numbers; exponents; for each worker the sums of a block, and their operands.
+/// The largest number of bytes in addition to the solution: for each column the unknowns as numbers and as digits, and
+/// those of the previous substitution as numbers; exponents; for each worker the sums of a block, and their operands.
 pub(crate) fn vector_bytes(ctx: &Context, shape: SystemShape, precision_bits: u32) -> u64 {
     let SystemShape { order, columns } = shape;
     let bits = vector_solve_bits(precision_bits, order);
@@ -224,7 +224,7 @@ pub(crate) enum Sweep {
 /// Sums of products of the unknowns with the 8 rows of a block.
 pub(crate) type BlockSums = [Integer; BLOCK];
 
-/// How the entries of a factor and the unknowns are scaled.
+/// The scaling of the entries of a factor and of the unknowns.
 pub(crate) struct Scaling {
     /// Fixed-point bits of scaled entries and of the unknowns.
     pub bits: u32,

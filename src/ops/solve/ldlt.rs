@@ -96,7 +96,7 @@ impl Halves {
         (blocks > 1).then_some(Halves { done: range.start..middle, left: middle..range.end })
     }
 
-    /// How the panel between them is solved.
+    /// The method for the panel between them.
     fn method(&self, accuracy: Accuracy) -> Method {
         Method::choose(LOWER, self.done.len(), self.left.len(), accuracy)
     }

@@ -44,7 +44,7 @@ pub(crate) struct SolveMemory {
     pub first_tries: FirstTryKernel,
 }
 
-/// Which kernel the first tries of a call run on.
+/// The kernel of the first tries of a call.
 #[derive(Clone, Copy)]
 pub(crate) enum FirstTryKernel {
     /// The context's.
@@ -98,10 +98,10 @@ pub(crate) struct Bands {
     pub limit_bytes: Option<u64>,
 }
 
-/// How columns are tried again.
+/// The repetition of columns with more bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retry {
-    /// Most columns at a time.
+    /// The largest number of columns at a time.
     pub columns: usize,
     /// Bytes of the whole call meanwhile.
     pub limit_bytes: u64,
@@ -199,8 +199,8 @@ impl SolveMemory {
         least_limit(planned.map(|(_, bytes)| bytes))
     }
 
-    /// How columns of a band are tried again within the memory of the first try, or the least that a try needs if that
-    /// is more.
+    /// The repetition of columns of a band within the memory of the first try, or the least memory that a try needs if
+    /// that is more.
     ///
     /// # Errors
     /// The errors of [`SolveMemory::plan`].
@@ -390,9 +390,9 @@ impl SolveMemory {
         cut.product_bytes(&ctx, columns, ALL_LEVELS)
     }
 
-    /// Most bytes that a solve of `columns` columns by parts holds. Between ranks the columns travel first, before
-    /// there are pieces and products, and the rows of each product after it: both as the gathered columns and as a
-    /// message.
+    /// The largest number of bytes that a solve of `columns` columns by parts holds. Between ranks the columns travel
+    /// first, before there are pieces and products, and the rows of each product after it: both as the gathered columns
+    /// and as a message.
     fn own_parts_bytes(&self, cut: &TriangleCut, columns: usize) -> u64 {
         let parts = cut.parts_bytes(columns);
         match self.left {

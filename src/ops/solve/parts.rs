@@ -39,7 +39,7 @@ impl Parts<'_> {
     /// Replaces the right-hand sides `left` in `spaces.w` by the solutions.
     ///
     /// # Errors
-    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
+    /// [`crate::Error::ExponentRange`] with the place in the solution; [`crate::Error::MemoryLimit`];
     /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; the errors of the
     /// blocks.
     pub fn run(&mut self, band: &Band<'_>, left: Vec<usize>, spaces: &mut Spaces) -> Result<()> {
@@ -169,7 +169,7 @@ fn solve_scalars(ctx: &Context, block: &ScalarBlock<'_>, w: &mut Matrix) -> Resu
 pub(crate) struct Update<'a> {
     pub cut: TriangleCut,
     pub block: Block,
-    /// Of the triangle.
+    /// The tiles of the triangle.
     pub view: MatrixView<'a>,
 }
 
@@ -340,12 +340,12 @@ struct GatheredColumns {
 struct OfRank {
     /// The numbers of the columns among the rank's columns.
     pub own: Range<usize>,
-    /// Their places among the gathered columns.
+    /// The positions of these columns among the gathered columns.
     pub places: Range<usize>,
 }
 
 impl GatheredColumns {
-    /// The columns `some` of all; rank `r` has `counts[r]` of these.
+    /// Gathers the columns `some`; rank `r` has `counts[r]` of all columns.
     pub fn new(counts: &[u64], some: Range<usize>) -> GatheredColumns {
         let mut next = 0;
         let of_rank = |&count: &u64| {

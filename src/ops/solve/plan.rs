@@ -12,7 +12,7 @@ use crate::ops::solve::problem::{CHOLESKY, LOWER, Method, Path, SolveBits, Subst
 use crate::ops::solve::{dots, sums};
 use serde::Serialize;
 
-/// How a solve will run: its algorithm, its bands and its bytes.
+/// The plan of a solve: its algorithm, its bands and its bytes.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SolvePlan {

@@ -55,9 +55,9 @@ impl SystemShape {
 /// Bits of the numbers of a solve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SolveBits {
-    /// Of the solution, as requested.
+    /// The requested precision of the solution.
     pub precision: u32,
-    /// Of right-hand sides and unknowns during the solve.
+    /// The precision of right-hand sides and unknowns during the solve.
     pub working: u32,
 }
 
@@ -115,7 +115,7 @@ const ENTRYWISE_TILE_ROWS: usize = 8;
 /// Rows of the blocks that are solved scalar by scalar.
 pub(crate) const SCALAR_ROWS: usize = 16;
 
-/// How the unknowns of a solve are found, and the accuracy promised for the residual.
+/// The method of a solve, and the accuracy promised for the residual.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Method {
     pub path: Path,

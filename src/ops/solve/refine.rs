@@ -149,7 +149,8 @@ impl RefineShape {
         Ok(engines * most)
     }
 
-    /// Most bytes while a residual is found, those held included, and how many of them the context keeps afterwards.
+    /// The largest number of bytes while a residual is found, those held included, and how many of them the context
+    /// keeps afterwards.
     fn residual_step(&self, ctx: &Context) -> Result<(u64, u64)> {
         let RefineShape { order, columns, .. } = *self;
         let holding = ctx.holding(self.held_bytes()).holding(scaled_bytes(order, columns));
@@ -329,7 +330,7 @@ struct Refinement<'a> {
     system: SymmetricSystem<'a>,
     options: RefineOptions,
     precision_bits: u32,
-    /// Most bytes of a residual, as the plan has it.
+    /// The largest number of bytes of a residual, as the plan has it.
     residual_bytes: u64,
     /// Most bytes of the call, as the plan has it.
     planned_bytes: u64,
@@ -443,7 +444,7 @@ struct ScaledHeads {
 struct Residual {
     /// `B - A X`; each entry is off by at most `2^-bits (|A| |X| + |B|)` for the requested `bits`, and by one rounding.
     pub matrix: Matrix,
-    /// How large it is.
+    /// Its size.
     pub size: ResidualSizes,
 }
 

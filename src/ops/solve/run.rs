@@ -66,7 +66,7 @@ impl Solve<'_> {
     /// whose solutions are 0: none if the whole factor is available. Collective.
     ///
     /// # Errors
-    /// The errors of [`crate::trsm()`], with places in the call.
+    /// The errors of [`crate::trsm()`], with rows and columns of the whole solution.
     pub fn run(&mut self, bands: Bands, right: &Right<'_>, solution: &mut MatrixViewMut<'_>) -> Result<Vec<usize>> {
         let ctx = self.memory.ctx.clone();
         let site = Site { ctx: &ctx, team: self.team };
@@ -257,7 +257,7 @@ pub(crate) enum SolveStep<'a> {
 }
 
 impl SolveStep<'_> {
-    /// How its triangle is cut.
+    /// The division of its triangle.
     pub fn cut(&self) -> Option<TriangleCut> {
         match self {
             SolveStep::Triangle(solver) => Some(solver.cut()),
@@ -305,7 +305,7 @@ impl<'a> TriangleSolver<'a> {
     /// columns that exceed the range of every try, unchanged. Collective.
     ///
     /// # Errors
-    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
+    /// [`crate::Error::ExponentRange`] with the place in the solution; [`crate::Error::MemoryLimit`];
     /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; the errors of the rows.
     pub fn run(&mut self, band: &Band<'_>, live: Vec<usize>, spaces: &mut Spaces) -> Result<Vec<usize>> {
         let left = match &mut self.fixed {

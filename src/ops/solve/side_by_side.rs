@@ -21,7 +21,7 @@ use bytemuck::cast_slice_mut;
 /// Bytes of the words of eight systems beyond which they leave the nearest caches: the value measured for factors.
 const MOST_BYTES: u64 = 2 << 20;
 
-/// Most bits beyond those of the unknowns: systems whose pivots need more are left to single calls.
+/// The largest number of bits beyond those of the unknowns: systems whose pivots need more are left to single calls.
 const MOST_EXTRA_BITS: u32 = 2 * TRSM_FIXED_BITS;
 
 /// Systems of one shape and precision.

@@ -56,8 +56,8 @@ pub(crate) fn solve_columns(
     Ok(planned_bytes)
 }
 
-/// Most bytes of a call with a factor whose entries have `entry_limbs` limbs: the solution, and the memory of each
-/// worker.
+/// The largest number of bytes of a call with a factor whose entries have `entry_limbs` limbs: the solution, and the
+/// memory of each worker.
 pub(crate) fn bytes(ctx: &Context, shape: SystemShape, bits: SolveBits, entry_limbs: usize) -> u64 {
     let workers = ctx.threads().min(shape.columns).max(1) as u64;
     let each = worker_bytes(shape.order, bits, entry_limbs);

@@ -16,11 +16,11 @@ use std::sync::Arc;
 /// Ranks of a node that make the tiles of a triangle together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeShared {
-    /// How many.
+    /// Their number.
     pub ranks: usize,
     /// Rows and columns of the tiles in which all ranks have the factor.
     pub factor_tile: usize,
-    /// Whether these are all ranks, which need no messages then.
+    /// Whether all ranks are on one node, so that no messages are needed.
     pub one_node: bool,
 }
 
@@ -45,13 +45,13 @@ pub(crate) struct TrySize {
     pub kernel: Option<&'static dyn PlaneKernel>,
 }
 
-/// Tiles of one solve. Those of the solution are transposed: their rows are right-hand sides.
+/// Tiles of one solve. The tiles of the solution are transposed: their rows are right-hand sides.
 pub(crate) struct TilePlan {
     /// The problem.
     pub size: TrySize,
     /// The kernels.
     pub engine: Arc<dyn TileEngine>,
-    /// Name of the kernel that they are of.
+    /// Name of the kernel.
     pub kernel: &'static str,
     /// Rows and columns of a tile of the triangle, a multiple of 8.
     pub tile_rows: usize,
@@ -88,7 +88,7 @@ impl TilePlan {
         Ok(plan.with_tile_rows(chosen.map_or(largest, |(rows, _)| rows)))
     }
 
-    /// The same with tiles of `tile_rows` rows of the triangle, a multiple of 8.
+    /// The same plan with tiles of `tile_rows` rows of the triangle, a multiple of 8.
     pub fn with_tile_rows(self, tile_rows: usize) -> TilePlan {
         // As many right sides for each worker, in tiles of about the same size.
         let each = self.size.columns.div_ceil(self.threads).max(1);
@@ -259,8 +259,8 @@ fn whole_panels(rows: usize) -> usize {
     rows.next_multiple_of(PANEL_ROWS).max(PANEL_ROWS)
 }
 
-/// The bits beyond those of the unknowns that are tried: each twice as many as before, up to half as many bits more
-/// than the unknowns have. Beyond that the solve by parts costs less.
+/// The numbers of additional bits that a solve tries, beyond the `working_bits` of the unknowns. Each try has twice the
+/// additional bits of the try before, up to half of `working_bits`; with more bits the solve by parts costs less.
 pub(crate) fn tries(working_bits: u32, first_bits: i64) -> impl Iterator<Item = u32> {
     let most = (working_bits / 2).max(2 * TRSM_FIXED_BITS);
     let fits = move |&bits: &u32| bits <= most && working_bits + bits <= COMMON_WORKING_BITS;
@@ -268,9 +268,9 @@ pub(crate) fn tries(working_bits: u32, first_bits: i64) -> impl Iterator<Item = 
     std::iter::successors(first, |bits| bits.checked_mul(2)).take_while(fits)
 }
 
-/// Bits beyond those of the unknowns at which the first try is made, where unknowns may outgrow their right-hand sides
-/// by `growth` bits: multiples of [`TRSM_FIXED_BITS`]; twice as many for entrywise accuracy, where a row may lie as far
-/// below the scale of its column.
+/// The additional bits of the first try, where the unknowns may exceed their right-hand sides by `growth` bits: a
+/// multiple of [`TRSM_FIXED_BITS`]. Entrywise accuracy takes twice as many, since a row may be smaller than the scale
+/// of its column by the same factor.
 pub(crate) fn first_bits(growth: i64, accuracy: Accuracy) -> i64 {
     let step = i64::from(TRSM_FIXED_BITS);
     let bits = ((growth + 10).max(0) / step + 1) * step;

@@ -108,7 +108,7 @@ pub(super) struct Strided<'a> {
 }
 
 impl<'a> Strided<'a> {
-    /// Column `col`, which is there (asserted where it has entries).
+    /// Column `col`, which must exist (asserted if it has entries).
     pub fn column(view: MatrixView<'a>, col: usize) -> Strided<'a> {
         let first = if view.rows() == 0 { 0 } else { view.element_index(0, col) };
         let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
@@ -161,7 +161,7 @@ impl VectorCall<'_> {
         })
     }
 
-    /// The same with some neighbouring entries at a time, all of which `work` writes.
+    /// As [`VectorCall::fill`], with several neighbouring entries for each call of `work`, which writes all of them.
     ///
     /// # Errors
     /// As [`VectorCall::fill`].
@@ -217,7 +217,7 @@ pub(super) struct ColumnsCall<'c> {
     pub precision_bits: u32,
     /// Bytes of each worker's private memory.
     pub worker_bytes: u64,
-    /// When the call began.
+    /// The start of the call.
     pub start: Instant,
 }
 
@@ -278,7 +278,7 @@ impl<'r> VectorPiece<'r> {
         both.enumerate().map(move |(at, (heads, limbs))| VectorPiece { first: at * count, heads, limbs, stride, width })
     }
 
-    /// How many.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.heads.len().div_ceil(self.stride)
     }

@@ -295,7 +295,7 @@ impl UpperBound {
         UpperBound::new(ceiling, (self.exponent - 62 - odd) / 2)
     }
 
-    /// How `|value|` compares with the bound, exactly.
+    /// The exact comparison of `|value|` with the bound.
     pub fn compare(self, value: &Dyadic) -> Ordering {
         if self.is_zero() || value.integer == 0 {
             return (value.integer != 0).cmp(&!self.is_zero());

@@ -352,8 +352,8 @@ fn explain(ctx: &Context, problem: &ClaimedProduct<'_>, bounds: &Bounds, row: us
 ///
 /// The test compares `P^T (P x)` with `Q x` modulo a prime drawn from all primes between `2^60` and `2^61`, where `x`
 /// is uniform modulo the prime. A wrong `q` passes with probability below `2^-60 + h 2^-60`, where `h` is the number of
-/// bits of the largest wrong difference: a difference is 0 modulo the prime for fewer than `h / 60` of more than `2^54`
-/// primes, and otherwise only one value of some `x_j` hides it. Shapes and triangle as in
+/// bits of the largest entry of `P^T P - Q`: at most `h / 60` of the more than `2^54.5` primes divide a nonzero entry,
+/// and for every other prime only one value of some `x_j` hides it. Shapes and triangle as in
 /// [`verify_syrk`](super::verify_syrk). Cost: two reductions and two word products for each entry of `p`.
 ///
 /// ```
@@ -438,7 +438,7 @@ pub(super) fn test_modulo_prime(
     }
 }
 
-/// Which matrix an index belongs to.
+/// The matrix that an index belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ProductMatrix {
     Left,

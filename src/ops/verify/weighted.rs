@@ -8,8 +8,8 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::product::combine::check_integers;
 use rug::Float;
 
-/// A bound by `2 n_i n_j` with a factor 2 less before it: norms are not those of the operands, so the exact comparison
-/// with their squares is left out.
+/// The claim for a weighted Gram matrix. The `n_i` are not the norms of the operands, so there is no exact comparison
+/// with the squares of norms.
 pub(super) const CLAIM: Claim =
     Claim { power: 0, unit: "2^(1-b) n_i n_j", row_unit: "2^(1-b) n_i sum_j n_j |x_j|", ..Claim::PRODUCT };
 

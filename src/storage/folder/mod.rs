@@ -43,7 +43,7 @@ pub enum Lock {
 
 /// A folder of files without folders inside. Names are names of its entries.
 pub trait Folder: Send + Sync {
-    /// Where it is, for messages.
+    /// Its path, for messages.
     fn path(&self) -> &Path;
 
     /// Its entries, in no order.
@@ -108,7 +108,7 @@ pub trait Folder: Send + Sync {
 
 /// Bytes of a file to be read.
 pub struct ReadPiece<'a> {
-    /// Where they go.
+    /// The buffer that receives them.
     pub bytes: &'a mut [u8],
     /// Position in the file.
     pub offset: u64,
@@ -118,7 +118,7 @@ pub struct ReadPiece<'a> {
 
 /// Bytes of a file to be written.
 pub struct WritePiece<'a> {
-    /// Where they are.
+    /// The bytes.
     pub bytes: &'a [u8],
     /// Position in the file.
     pub offset: u64,
@@ -126,7 +126,7 @@ pub struct WritePiece<'a> {
 
 /// An open file. Several threads may use it.
 pub trait File: Send + Sync {
-    /// How it was opened.
+    /// The way in which it was opened.
     fn access(&self) -> Access;
 
     /// Reads several pieces, all of each that the file has, in any order.

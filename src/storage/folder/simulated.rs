@@ -117,7 +117,7 @@ impl Disk {
         self.pending.push(change);
     }
 
-    /// How many of `bytes` this call moves.
+    /// The number of bytes, of `bytes`, that this call moves.
     fn moved(&mut self, bytes: usize, access: Access) -> io::Result<usize> {
         if !self.faults.ragged || bytes == 0 {
             return Ok(bytes);

@@ -12,7 +12,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Most bytes of one transfer of a ring.
+/// The largest number of bytes of one transfer of a ring.
 const PART_BYTES: usize = 4 << 20;
 
 /// The real thing.

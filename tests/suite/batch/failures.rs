@@ -107,7 +107,7 @@ fn every_refusal_names_its_problem() {
     for count in [0, 1, 3] {
         let problems = vec![&a; count];
         let error = syrk_batch_into(&ctx, problems, 100, &SyrkOptions::new(), &mut places).unwrap_err();
-        let text = format!("syrk_batch: there are {count} problems, but 2 places for results");
+        let text = format!("syrk_batch: there are {count} problems, but 2 matrices for results");
         assert_eq!(error.to_string(), text);
     }
     // A block of another shape is refused, blocks of the right one are filled.

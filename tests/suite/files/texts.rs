@@ -206,7 +206,7 @@ fn programs_of_sdpa() {
     for (line, want) in [
         ("0 1 1 1 2\n", "line 12: a second entry for row 1, column 1 of block 1 of constraint 0"),
         ("3 1 1 1 2\n", "line 12: number of a constraint 3 is outside 0 to 2"),
-        ("0 2 1 2 2\n", "line 12: row 1, column 2 of block 2, which is diagonal"),
+        ("0 2 1 2 2\n", "line 12: block 2 is diagonal, but has an entry at row 1, column 2"),
         ("0 1 1 3 2\n", "line 12: column 3 is outside 1 to 2"),
         ("0 1 1\n", "line 13: the file ends within an entry 'constraint block row column value'"),
         ("0 1 2 2 x\n", "line 12: entry at row 2, column 2 (counted from 1) is not a number: 'x'"),

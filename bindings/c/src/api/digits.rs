@@ -94,7 +94,7 @@ pub unsafe extern "C" fn sunzi_factor_log_det_digits_with(
     }
 }
 
-/// How digits are found.
+/// The source of digits: an estimate or a proof.
 #[derive(Clone, Copy)]
 pub(super) enum Means {
     Estimate,

@@ -62,7 +62,7 @@ unsafe fn scalar(call: &Call<'_>, name: &'static str, matrix: *const sunzi_matri
     Ok(Some(unsafe { number(call, &operand) }?))
 }
 
-/// The one entry of an operand.
+/// The only entry of an operand.
 ///
 /// # Safety
 /// The header's rules.

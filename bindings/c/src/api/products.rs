@@ -159,12 +159,12 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Whether the product does not count: as in the BLAS, its operands are not looked at then.
+    /// Whether alpha is 0: as in the BLAS, the operands of the product are then not read.
     pub(crate) fn without_product(&self) -> bool {
         self.alpha.as_ref().is_some_and(Float::is_zero)
     }
 
-    /// The same for a call over ranks.
+    /// The scalars and the added matrix of a call over ranks.
     pub(crate) fn over_ranks(&self) -> ProductTerms<'_> {
         ProductTerms { alpha: self.alpha.as_ref(), beta: self.beta.as_ref() }
     }

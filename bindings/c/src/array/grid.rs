@@ -126,7 +126,7 @@ impl Part {
         if rows == 0 { 0..0 } else { 0..cols }
     }
 
-    /// The rows of column `col` in the part, of `rows` rows.
+    /// The rows of column `col` that lie in the part, of a matrix of `rows` rows.
     pub fn rows(self, col: usize, rows: usize) -> Range<usize> {
         match self {
             Part::All => 0..rows,

@@ -2,14 +2,17 @@
 
 _GENERAL = "sunzi has no factorisations of general (unsymmetric) matrices"
 _PRODUCT = "use sunzi.gemm(a, b), or a @ b for two objects of type Matrix"
-_POSITIVE = "use sunzi.cholesky or sunzi.Cholesky, for symmetric positive definite matrices"
+_SYMMETRIC = (
+    "use sunzi.cholesky or sunzi.Cholesky for symmetric positive definite matrices, and sunzi.Ldlt, without pivoting, "
+    "for other symmetric ones"
+)
 _TENSORS = "sunzi has no tensors, only matrices; use sunzi.gemm or sunzi.solve on reshaped operands"
 _SQUARES = "sunzi has no singular values; sunzi.extreme_eigenvalue(sunzi.syrk(a)) encloses the square of an extreme one"
 
 _INSTEAD = {
-    "lu": f"{_GENERAL}; {_POSITIVE}",
-    "lu_factor": f"{_GENERAL}; {_POSITIVE}",
-    "lu_solve": f"{_GENERAL}; {_POSITIVE}",
+    "lu": f"{_GENERAL}; {_SYMMETRIC}",
+    "lu_factor": f"{_GENERAL}; {_SYMMETRIC}",
+    "lu_solve": f"{_GENERAL}; {_SYMMETRIC}",
     "qr": f"{_GENERAL}; the Cholesky factor of sunzi.syrk(a) is R up to signs, but loses twice as many bits",
     "svd": _SQUARES,
     "eig": "sunzi has only extreme eigenvalues of symmetric matrices: use sunzi.extreme_eigenvalue or "

@@ -56,8 +56,8 @@ class Distribution:
     `along[0]` selects the number of a rank and `n` is the count of these numbers: the row of a rank in the grid
     (`grid_row`), its column (`grid_col`), or its place in the grid counted column by column or row by row
     (`column_major`, `row_major`). With `none` every rank has all rows. A block of 0 means consecutive rows, with
-    `counts[k]` rows on number `k`. Columns follow the same rule, without counts. `order` is the order of the ranks in
-    the grid: `row` by row or `column` by column. Ranks outside the grid have no entries.
+    `counts[k]` of them on the ranks with the number `k`. Columns follow the same rule, without counts. `order` is the
+    order of the ranks in the grid: `row` by row or `column` by column. Ranks outside the grid have no entries.
 
     The functions `rows`, `scalapack` and `elemental` make the common distributions.
     """

@@ -51,7 +51,8 @@ impl<'py> Operand<'py> {
         self.container != Container::Matrix && self.kind == NumberKind::Flint
     }
 
-    /// The numbers as balls: fractions and decimals are rounded to some more than `bits` bits, which the radii count.
+    /// The numbers as balls. Fractions and decimals are rounded to a few more than `bits` bits, and their radii include
+    /// this rounding.
     ///
     /// # Errors
     /// The errors of [`Operand::view`], except for radii.

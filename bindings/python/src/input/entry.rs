@@ -266,7 +266,7 @@ impl<'py> Reader<'py> {
         }
     }
 
-    /// The same where gmpy2's layout is not known.
+    /// Reads an `mpfr` through its methods, if gmpy2's memory layout is not known.
     fn mpfr_by_methods(&mut self, object: &Bound<'py, PyAny>) -> Result<Entry<'py>, Refusal> {
         self.mpfr_bits = self.mpfr_bits.max(object.getattr(intern!(self.py, "precision"))?.extract::<u32>()?);
         if !object.call_method0(intern!(self.py, "is_finite"))?.extract::<bool>()? {
@@ -418,7 +418,9 @@ impl<'py> Reader<'py> {
             Ok(_) | Err(NumberError::ExponentRange) => Ok(Entry::Decimal(text.trim().into())),
             Err(NumberError::NotFinite(kind)) => Err(Refusal::NotFinite(kind)),
             Err(NumberError::TooLong(bits)) => Err(Refusal::Value(format!("has {bits} significant bits"))),
-            Err(_) => Err(Refusal::Value(format!("is the string {text:?}: use a decimal number"))),
+            Err(_) => {
+                Err(Refusal::Value(format!("is the string {text:?}: use a decimal number, or a fraction such as 1/3")))
+            }
         }
     }
 }

@@ -61,7 +61,7 @@ impl ReadPart {
 /// Bits beyond the precision of a call to which fractions and decimals are rounded that are factored or solved for.
 const SPARE_BITS: u32 = 64;
 
-/// How fractions and decimals are treated.
+/// The treatment of fractions and decimals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bits {
     /// They are rounded to this number of bits.
@@ -86,9 +86,9 @@ pub struct Operand<'py> {
     /// Columns.
     pub cols: usize,
     source: Source<'py>,
-    /// Of a symmetric matrix of which one triangle is named, the other one.
+    /// The other triangle of a symmetric matrix of which one triangle is named.
     other: Option<OtherTriangle<'py>>,
-    /// Of entries that are balls, those that are not 0.
+    /// The radii of balls that are not 0.
     radii: Vec<Radius<'py>>,
 }
 
@@ -135,7 +135,7 @@ impl<'py> Operand<'py> {
     /// An operand of a comparison; `None` for an object that holds no numbers, which equals no matrix.
     ///
     /// # Errors
-    /// All except `TypeError` and `ValueError`: other exceptions of a signal handler, `MemoryError`.
+    /// `MemoryError`, and exceptions of a signal handler other than `TypeError` and `ValueError`.
     pub fn of_numbers(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>> {
         let py = object.py();
         match Operand::of(object, "the other operand", ReadPart::Whole) {
@@ -176,7 +176,7 @@ impl<'py> Operand<'py> {
         }
     }
 
-    /// The same without a look at radii, and the places of entries that were rounded.
+    /// The midpoints as a view, whatever the radii, and the places of entries that were rounded.
     fn midpoints(self, py: Python<'py>, bits: Bits) -> PyResult<(View, Vec<(usize, usize)>)> {
         let (view, rounded) = self.source.view_and_rounded(py, self.rows, self.cols, bits)?;
         match self.other {
@@ -412,7 +412,10 @@ fn is_too_small(near: &Float, low: impl Fn() -> Float) -> bool {
 pub fn working_bits(asked: Option<u32>, operands: &[Option<u32>]) -> PyResult<u32> {
     let natural = operands.iter().flatten().max().copied();
     asked.or(natural).ok_or_else(|| {
-        PyValueError::new_err("int, Fraction and str entries have no precision of their own; pass precision= in bits")
+        PyValueError::new_err(
+            "int, Fraction and str entries have no precision of their own; pass precision= in bits, or to solve and \
+             inverse digits=, the number of correct digits that you need",
+        )
     })
 }
 

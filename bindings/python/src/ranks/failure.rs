@@ -15,7 +15,7 @@ pub struct RankFailure {
     cause: FailureCause,
 }
 
-/// Where a failure comes from.
+/// The source of a failure.
 #[derive(Debug)]
 enum FailureCause {
     /// An error of the library, which contains more than the message.

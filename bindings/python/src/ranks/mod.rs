@@ -133,7 +133,7 @@ impl TermMatrices {
     }
 }
 
-/// What a number of `sunzi.mpi` stands for; the numbers are those of CBLAS.
+/// The choice that a number of `sunzi.mpi` stands for; the numbers are those of CBLAS.
 fn chosen<T: Copy>(number: i32, choices: &[T], first: i32) -> PyResult<T> {
     let found = usize::try_from(number - first).ok().and_then(|at| choices.get(at));
     found.copied().ok_or_else(|| PyValueError::new_err(format!("{number} is not a valid choice of a call over ranks")))

@@ -58,7 +58,7 @@ impl<'a> RankPart<'a> {
         }
     }
 
-    /// The numbers where they are; of a plan there are none.
+    /// The numbers as a view; `None` for a plan, which has no numbers.
     pub fn view(&self) -> Option<MatrixView<'_>> {
         match &self.numbers {
             PartNumbers::Read(view) => Some(*view),
@@ -131,7 +131,7 @@ impl LocalArray for RankPart<'_> {
     }
 }
 
-/// How a sentence about each number of a distribution begins.
+/// The beginning of a sentence about each number of a distribution.
 pub const NUMBERS: [&str; 11] = [
     "rows is",
     "cols is",

@@ -33,9 +33,9 @@ pub enum PlannedCall {
 /// The requested precisions of a planned call.
 #[derive(Clone, Copy)]
 pub struct AskedBits {
-    /// Of the operands of a product, and of a triangle.
+    /// The precision of the operands of a product, and of a triangle.
     pub operand: i64,
-    /// Of the result.
+    /// The precision of the result.
     pub result: i64,
 }
 

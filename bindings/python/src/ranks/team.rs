@@ -306,7 +306,7 @@ impl RankTeam {
         })
     }
 
-    /// The factor of a matrix, kept.
+    /// The factor of a matrix, for several solves.
     ///
     /// # Errors
     /// Refusals of the library.

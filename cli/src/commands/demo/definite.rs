@@ -15,7 +15,7 @@ use sunzi_session::units::format_seconds;
 /// Bits of a double.
 const DOUBLE_BITS: u32 = 53;
 
-/// How far a factorisation in doubles came.
+/// The number of columns that a factorisation in doubles completed.
 #[derive(Serialize)]
 pub struct InDoubles {
     /// Number of rows of the matrix.

@@ -66,7 +66,7 @@ impl Task {
 pub struct Factoring {
     /// The matrix that is factored, and how.
     pub factor: Factor,
-    /// How ranks factor it.
+    /// The options of a factorisation over ranks.
     pub ranks: RankChoices,
     /// The result made from the factor.
     pub task: Task,
@@ -136,7 +136,7 @@ struct FactorReport<'a> {
     peak_resident_bytes: u64,
 }
 
-/// How a refined solution was reached.
+/// The figures of a refinement.
 #[derive(Clone, Copy, Serialize)]
 struct Refinement {
     /// Precision of the factor.
@@ -154,7 +154,7 @@ struct Figures {
     threads: usize,
     /// Without files.
     seconds: f64,
-    /// Most bytes that the whole call may take, the result included, where that is planned.
+    /// The largest number of bytes that the whole call may take, the result included, where that is planned.
     planned_bytes: Option<u64>,
     /// Of a factorisation at the full precision: tiles, primes, times of tasks, planned memory, messages of ranks.
     factorisation: Option<CholeskyReport>,
@@ -200,7 +200,7 @@ struct FactorInputs {
     a: SymmetricMatrix,
     b: Option<Matrix>,
     precision_bits: u32,
-    /// How far both are from the numbers in the files.
+    /// The rounding of both when they were read from the files.
     rounding: InputRounding,
     /// Whether decimals are not read once more.
     is_last: bool,
@@ -369,9 +369,8 @@ fn answers(config: &Factoring, computed: &ComputedFactor) -> Vec<String> {
 /// A remark on a factor that is not as accurate as requested.
 fn missed(report: &CholeskyReport) -> Option<String> {
     let missing = report.missing_bits;
-    let text = "the accuracy is relative to norms only, since some entries require";
-    (missing > 0)
-        .then(|| format!("{text} {missing} more bits than the {} for the range of exponents", report.range_bits))
+    let text = "the error is bounded by norms only: for componentwise accuracy the range of exponents requires";
+    (missing > 0).then(|| format!("{text} {missing} bits in addition to the {} in use", report.range_bits))
 }
 
 fn describe_factorisation(report: &CholeskyReport) -> String {

@@ -90,7 +90,7 @@ fn examine_by(reader: &Reader<'_>, config: &Factoring) -> Result<Examined> {
     }
 }
 
-/// What the words of a proof of singularity are, here and in messages of the library.
+/// The words of a proof of singularity, here and in messages of the library.
 const PROOF: &str = "is singular, as an exact solution of A x = 0 proves";
 
 /// The error for a matrix that is proven to be singular and has a factor all the same, where correct digits are
@@ -147,12 +147,12 @@ fn probably_singular(primes: usize) -> String {
     )
 }
 
-/// What a singular matrix means for the answer.
+/// The consequence of a singular matrix for the answer.
 fn no_answer(config: &Factoring) -> &'static str {
     match config.task {
         Task::Solve { .. } => "A X = B has no solution, or more than one",
         Task::Inverse => "it has no inverse",
-        Task::Cholesky => "its determinant is 0, whose logarithm is -infinity",
+        Task::Cholesky => "its determinant is 0, and log det A is -infinity",
     }
 }
 

@@ -30,7 +30,7 @@ struct SweepPoint {
     digits: Option<f64>,
 }
 
-/// Solves at eighths of the precision, then with the leading eighths of the rows.
+/// Solves at 1/8, 2/8, ..., 8/8 of the precision, then the leading submatrices with 1/8, 2/8, ..., 8/8 of the rows.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a stream, and those of a solve; a matrix without a factor is a point without a time.
@@ -55,7 +55,7 @@ pub fn run(session: &mut Session, config: &Factoring, picture: &Path) -> Result<
     session.say(&format!("{}: time and digits against bits and n", picture.display()))
 }
 
-/// Eighths of `whole`, but none below `least`.
+/// 1/8, 2/8, ..., 8/8 of `whole`, but none below `least`.
 fn eighths(whole: usize, least: usize) -> impl Iterator<Item = usize> {
     let mut parts = (1..=STEPS).map(|step| (whole * step / STEPS).max(least.min(whole))).collect::<Vec<_>>();
     parts.dedup();

@@ -128,7 +128,7 @@ fn matrix_tiles(order: usize, shape: ClusterShape) -> Result<TileMap> {
 /// The matrices of a factorisation, and of a solve for `columns` right-hand sides.
 ///
 /// # Errors
-/// Those of [`ClusterShape::ranks`].
+/// The errors of [`ClusterShape::ranks`].
 fn matrices(order: usize, columns: Option<usize>, bits: u32, shape: ClusterShape) -> Result<NodeMatrices> {
     let map = matrix_tiles(order, shape)?;
     let right = TileMap { cols: columns.unwrap_or(0), tile_size: RIGHT_TILE, triangle: None, ..map };

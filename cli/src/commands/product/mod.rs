@@ -45,9 +45,9 @@ pub enum Operands {
         a: PathBuf,
         /// The file of B.
         b: PathBuf,
-        /// How A is used.
+        /// The use of A: itself or its transpose.
         op_a: Op,
-        /// How B is used.
+        /// The use of B: itself or its transpose.
         op_b: Op,
     },
 }
@@ -70,9 +70,9 @@ pub struct Product {
     pub operands: Operands,
     /// The triangle that is read of the matrix to add to a SYRK; `None` for both, which must agree.
     pub accumulate_triangle: Option<NamedTriangle>,
-    /// How.
+    /// The options.
     pub choices: ProductArgs,
-    /// Where the result goes.
+    /// The destination of the result.
     pub output: Output,
     /// Where the finished parts of a product larger than memory go.
     pub storage: ProductStorage,
@@ -102,7 +102,7 @@ impl From<Gemm> for Product {
     }
 }
 
-/// How an operand is used.
+/// The use of an operand: itself or its transpose.
 pub fn op(transpose: bool) -> Op {
     if transpose { Op::Transpose } else { Op::NoTranspose }
 }
@@ -232,7 +232,7 @@ fn summary(config: &Product, shape: &str, all: &ProductReport<'_>) -> String {
 }
 
 impl Product {
-    /// How the files of the command are read.
+    /// The options for reading the files of the command.
     fn reader<'a>(&'a self, session: &'a Session, precision_bits: u32) -> Reader<'a> {
         Reader::at(session, &self.choices.engine, &self.choices.precision, precision_bits)
     }

@@ -35,7 +35,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 /// Threads of a block of every kernel.
 const BLOCK_THREADS: u64 = 256;
 
-/// Most blocks of a launch.
+/// The largest number of blocks of a launch.
 const GRID_BLOCKS: u64 = i32::MAX as u64;
 
 /// Memory left to the libraries' scratch blocks, compiled kernels and other processes where no limit is given, and the

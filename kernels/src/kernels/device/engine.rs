@@ -223,7 +223,7 @@ impl DeviceEngine {
         self.planes(0..self.moduli.len()).end
     }
 
-    /// Most rows whose products may be summed before they are reduced.
+    /// The largest number of rows whose products may be summed before they are reduced.
     pub fn largest_chunk_rows(&self) -> usize {
         self.family.largest_chunk_rows()
     }

@@ -51,7 +51,7 @@ pub struct Select<'a> {
     pub cols: usize,
     /// The moduli.
     pub moduli: Range<usize>,
-    /// Where they go.
+    /// Their destination.
     pub to: Residues<'a>,
 }
 

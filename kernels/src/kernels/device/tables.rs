@@ -32,7 +32,7 @@ pub struct DeviceTables {
     pub(super) cofactors: Region,
 }
 
-/// Where the tables of an engine lie.
+/// The positions of the tables of an engine.
 pub(super) struct TableLayout {
     moduli: Range<usize>,
     powers: Range<usize>,

@@ -4,7 +4,7 @@
 //! with the sums of halves at the others. Source: A. Karatsuba and Y. Ofman, Multiplication of many-digital numbers by
 //! automatic computers, 1962.
 
-/// Most halvings.
+/// The largest number of halvings.
 pub const MOST_LEVELS: u32 = 3;
 
 /// Blocks of an integer that is halved most often.

@@ -39,7 +39,7 @@ const MOST_LIMBS: usize = MOST_DIGITS * DIGIT_LANE_BITS as usize / 64 + 2;
 /// Distance in bits between lengths of integers that are cut differently.
 pub const STEP_BITS: u32 = 16;
 
-/// How many steps of lengths there are.
+/// The number of steps of lengths.
 const STEPS: usize = MOST_DIGITS * DIGIT_LANE_BITS as usize / STEP_BITS as usize + 1;
 
 /// How integers are cut, for each number of steps. Made by the compiler: the smallest products take less time than the
@@ -62,7 +62,7 @@ const fn choices(narrow: bool) -> [Option<DigitLanes>; STEPS] {
     best
 }
 
-/// How integers of one length lie in digits.
+/// The layout of integers of one length in digits.
 #[derive(Clone, Copy, Debug)]
 pub struct DigitLanes {
     /// Bits of a digit.

@@ -7,7 +7,7 @@ use super::{CHUNK, DIGIT_BITS, DigitTerms, DigitVector, EightDigits, MASK, ROOM,
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-/// Eights of numbers that are cut before they are multiplied, at most.
+/// The largest number of groups of eight numbers that are cut before they are multiplied.
 const GROUPS: usize = CHUNK / 8;
 
 /// Eight significands, and the powers of two below 1 that they are multiplied by.

@@ -27,7 +27,7 @@ pub const DIGIT_BITS: u32 = 52;
 /// The largest number of columns: beyond it, products of whole numbers are faster.
 pub const MOST_COLUMNS: usize = 48;
 
-/// Terms that are added before carries go on, at most.
+/// The largest number of terms that are added before carries are propagated.
 const CHUNK: usize = 64;
 
 /// Eights of digits that a vector kernel has at a time: with fewer than 128 pairs for a column in each lane, the sum
@@ -153,7 +153,7 @@ pub struct Significands<'a> {
     pub first: usize,
     /// Distance from one number to the next, modulo the word size.
     pub stride: usize,
-    /// How many.
+    /// Their number.
     pub count: usize,
 }
 

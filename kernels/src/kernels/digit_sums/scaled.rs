@@ -10,7 +10,7 @@ use crate::kernels::x86_64::cpu::has_scaled_sums;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use std::arch::x86_64::*;
 
-/// Most limbs of a factor, of an addend and of a result.
+/// The largest number of limbs of a factor, of an addend and of a result.
 const MOST_LIMBS: usize = 24;
 
 /// Eights of zeros before and behind the digits of `x`: columns are formed eight at a time.

@@ -62,8 +62,8 @@ pub trait Dgemm: Send + Sync + 'static {
     /// The sizes at which it is fast.
     fn tile(&self) -> DgemmShape;
 
-    /// Most bytes that a call allocates for itself, for operands of up to `_rows` rows, and `_left` and `_right`
-    /// columns.
+    /// The largest number of bytes that a call allocates for itself, for operands of up to `_rows` rows, and `_left`
+    /// and `_right` columns.
     fn call_bytes(&self, _rows: usize, _left: usize, _right: usize) -> u64 {
         0
     }

@@ -26,7 +26,7 @@ const LARGEST_RESIDUE: f64 = 16_777_216.0;
 pub struct F64Reconstruct<'a> {
     /// Moduli and tables.
     pub tables: &'a F64Tables,
-    /// Where the residues lie.
+    /// The positions of the residues.
     pub residues: &'a BlockResidues<'a>,
     /// The output.
     pub integers: &'a mut IntegerBlock,

@@ -34,7 +34,7 @@ pub struct F64ToResidues<'a, 'b> {
     pub primes: Range<usize>,
     /// The columns to convert.
     pub source: &'a PanelSource<'a>,
-    /// How the columns lie in `planes`.
+    /// The layout of the columns in `planes`.
     pub place: Place,
     /// One panel for each of `primes`, or its eight columns.
     pub planes: &'a mut [&'b mut [u64]],

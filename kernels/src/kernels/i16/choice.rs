@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// the fastest instructions, thirty times what the measurement takes.
 const LEAST_MULTIPLICATIONS: u64 = 1 << 37;
 
-/// How often each set has its time; the first one finds cold caches.
+/// The number of timings of each set; the first one has cold caches.
 const ROUNDS: usize = 3;
 
 /// Seconds that a set runs before its turns count: a core that changes its clock for it has done so by then.

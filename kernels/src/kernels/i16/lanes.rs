@@ -74,7 +74,7 @@ pub trait RowPairs: Copy {
 
 /// Some 32-bit integers.
 pub trait Lanes: HalfwordLanes + RowPairs {
-    /// How many.
+    /// Their number.
     const WIDTH: usize;
     /// `x` in every lane.
     fn splat(x: i32) -> Self;

@@ -12,14 +12,14 @@ use crate::plan::BLOCK;
 /// Columns of the right operand of a tile.
 pub const COLUMNS: usize = 8;
 
-/// Most lanes of a tile.
+/// The largest number of lanes of a tile.
 pub const MOST_LANES: usize = 48;
 
 /// Vectors of lanes of a tile of a conversion: residues are taken of two vectors at a time, and in AVX-512 those of
 /// two are a cache line.
 pub const CONVERTED_VECTORS: usize = 2;
 
-/// Most lanes of a tile of a conversion.
+/// The largest number of lanes of a tile of a conversion.
 pub const MOST_CONVERTED: usize = 32;
 
 /// Pairs of entries of a block of a product plane.

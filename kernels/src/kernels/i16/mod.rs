@@ -206,7 +206,7 @@ struct I16Engine {
     isa: I16Isa,
 }
 
-/// How operands become residues.
+/// The conversion of operands to residues.
 enum ResidueConversion {
     /// By digits of 16 bits, on the instructions of the products.
     Digits(OperandTables),
@@ -245,7 +245,7 @@ impl ResidueConversion {
     }
 }
 
-/// How residues become integers.
+/// The conversion of residues to integers.
 enum Recovery {
     /// By balanced digits, on the instructions of the products.
     Digits(ResultTables),

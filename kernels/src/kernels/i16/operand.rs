@@ -8,7 +8,7 @@ use super::rules::{Rule, SymmetricSums, WinogradLeft, WinogradRight, load_rows};
 use crate::plan::BLOCK;
 use std::ops::Range;
 
-/// Most rows of one pass over the operands: residues are taken once a pass.
+/// The largest number of rows of one pass over the operands: residues are taken once a pass.
 pub const MOST_DEPTH: usize = 2048;
 
 /// Panels of an operand, `stride` residues apart, from some row on.

@@ -26,7 +26,7 @@ pub struct MultiplyPanels<'a> {
     pub depth: usize,
     /// The operands that are multiplied next.
     pub next: NextRows<'a>,
-    /// Where it goes: operands and plane begin together.
+    /// Its destination: operands and plane begin together.
     pub target: &'a Target,
     /// The blocks of the target.
     pub c: &'a mut [i16],

@@ -71,7 +71,7 @@ pub struct I16Multiply<'a> {
     pub field: FoldedPrime,
     /// The operands.
     pub operands: I16Operands<'a>,
-    /// Where it goes.
+    /// Its destination.
     pub target: &'a Target,
     /// The blocks of the target.
     pub c: &'a mut [i16],

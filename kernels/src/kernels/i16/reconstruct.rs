@@ -21,7 +21,7 @@ use crate::math::bound::I16_QUOTIENT_BITS;
 pub struct I16Reconstruct<'a> {
     /// Weights and digits.
     pub tables: &'a ResultTables,
-    /// Where the residues lie.
+    /// The positions of the residues.
     pub residues: &'a BlockResidues<'a>,
     /// The output.
     pub integers: &'a mut IntegerBlock,

@@ -126,7 +126,7 @@ fn write<L: Lanes>(residues: L, out: &mut [i32], streams: bool) {
     }
 }
 
-/// How the limbs of each lane become digits.
+/// The conversion of the limbs of each lane to digits.
 struct LaneDigits {
     /// Bits of the lowest limb that are not part of the integer.
     shifts: [u64; MOST_CONVERTED],

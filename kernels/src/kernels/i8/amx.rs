@@ -37,7 +37,7 @@ pub fn is_granted() -> bool {
     *GRANTED.get_or_init(|| has_tiles() && has_palette() && is_enabled() && ask_system())
 }
 
-/// What the CPU reports about itself.
+/// The features that the CPU reports.
 #[allow(unused_unsafe)] // a safe function for the compilers of today, not for the oldest that we promise
 fn cpuid(leaf: u32, part: u32) -> CpuidResult {
     // SAFETY: every CPU of this architecture has the instruction.
@@ -118,7 +118,7 @@ const PRODUCTS_OF_TURN: f64 = (4 * 16 * 16 * 64) as f64;
 
 /// Four sums in tile registers that products are added to in turn, so that none waits for its own.
 pub(super) struct Chains {
-    /// How often, at least once.
+    /// The number of times, at least one.
     turns: u32,
 }
 

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 /// Some 32-bit integers, each also four bytes.
 pub trait I8Lanes: Copy {
-    /// How many.
+    /// Their number.
     const WIDTH: usize;
     /// The vectors that pack operands and reduce sums next to the unit.
     type Vectors: Vector;

@@ -27,7 +27,7 @@ use std::ops::Range;
 /// Most strips of the left operand that are packed at a time: with three planes a megabyte.
 const LEFT_STRIPS: usize = 16;
 
-/// Most rows of a pass: a plane of a strip takes 22 KiB.
+/// The largest number of rows of a pass: a plane of a strip takes 22 KiB.
 pub const PASS_ROWS: usize = 11 * STEP;
 
 /// Rows of each pass, a multiple of [`STEP`].

@@ -30,7 +30,7 @@ const ROUNDER: f64 = 6_755_399_441_055_744.0;
 pub struct I8Reconstruct<'a> {
     /// Moduli and tables.
     pub tables: &'a I8Tables,
-    /// Where the residues lie.
+    /// The positions of the residues.
     pub residues: &'a BlockResidues<'a>,
     /// The output.
     pub integers: &'a mut IntegerBlock,

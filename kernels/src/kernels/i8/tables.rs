@@ -79,7 +79,7 @@ pub struct ModulusGroup {
 pub struct I8Tables {
     /// The moduli in plane order.
     pub moduli: Vec<u64>,
-    /// How many of them take one plane of bytes.
+    /// The number of them that take one plane of bytes.
     pub singles: usize,
     /// The moduli, ready for reductions.
     pub reducers: Vec<I8Reducer>,

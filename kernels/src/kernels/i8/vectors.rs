@@ -100,7 +100,7 @@ pub trait Vector: HalfwordVector {
     fn bits_from(limbs: &[u64], first: i64) -> Self;
 }
 
-/// Which byte of a vector becomes each byte of [`HalfwordVector::group_rows`].
+/// The byte of a vector that becomes each byte of [`HalfwordVector::group_rows`].
 const GROUP_ROWS: [u8; 4 * WORDS] = {
     let mut from = [0; 4 * WORDS];
     let mut at = 0;

@@ -50,9 +50,9 @@ pub trait BlockRules: Send + Sync {
     fn entry_limbs(&self) -> usize;
     /// Words of scratch that one call below needs.
     fn scratch_words(&self) -> usize;
-    /// Most bytes of a pivot.
+    /// The largest number of bytes of a pivot.
     fn pivot_bytes(&self) -> u64;
-    /// Most bytes that a call allocates for itself.
+    /// The largest number of bytes that a call allocates for itself.
     fn call_bytes(&self) -> u64;
     /// A pivot that is not 0 and at most `2^working_bits`.
     fn pivot(&self, value: &Integer) -> Self::Pivot;

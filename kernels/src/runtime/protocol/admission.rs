@@ -81,7 +81,7 @@ impl SlotAdmission {
         self.slots.len() - self.free.len()
     }
 
-    /// Most slots in use at a time.
+    /// The largest number of slots in use at a time.
     pub fn peak(&self) -> usize {
         self.peak
     }

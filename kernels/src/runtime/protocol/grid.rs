@@ -24,14 +24,14 @@ impl RankGrid {
         clients
     }
 
-    /// How many of `tiles x tiles` tiles a rank owns.
+    /// The number of tiles that a rank owns, of `tiles x tiles` tiles.
     pub fn own_tiles(&self, tiles: usize, rank: usize) -> usize {
         let RankGrid { rows, cols } = self.counted();
         let RankPlace { row: grid_row, col: grid_col } = self.place(rank);
         (grid_col..tiles).step_by(cols).map(|col| count_in(col..tiles, grid_row, rows)).sum()
     }
 
-    /// How many tasks of a rank read a finished tile.
+    /// The number of tasks of a rank that read a finished tile.
     pub fn consumers(&self, tiles: usize, rank: usize, tile: TileId) -> usize {
         let RankGrid { rows, cols } = self.counted();
         let RankPlace { row: grid_row, col: grid_col } = self.place(rank);

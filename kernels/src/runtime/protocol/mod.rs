@@ -34,7 +34,7 @@ use crate::tile::TileId;
 use serde::Serialize;
 use std::ops::Range;
 
-/// How a rank detects that no other rank will send it a request.
+/// The method by which a rank detects that no other rank will send it a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
@@ -62,7 +62,7 @@ pub struct ProtocolOptions {
     pub devices: Option<DeviceSites>,
     /// Largest number of updates of a run on each of its tiles; with more than one, a run may also finish its tiles.
     pub most_updates: usize,
-    /// Most tiles of a run.
+    /// The largest number of tiles of a run.
     pub strip_tiles: usize,
     /// Whether a run waits until all updates of its tiles are ready. Only for a single process: over several, an update
     /// that waits would keep the slots of its operands.

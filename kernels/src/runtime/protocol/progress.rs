@@ -11,7 +11,7 @@ const IN_PLACE: u16 = 1;
 /// Slot 0; the others follow.
 const FIRST_SLOT: u16 = 2;
 
-/// Most slots: their numbers are kept in 16 bits.
+/// The largest number of slots: their numbers are kept in 16 bits.
 pub(super) const MOST_SLOTS: usize = (u16::MAX - FIRST_SLOT) as usize;
 
 /// The stages of an own tile.
@@ -57,13 +57,13 @@ pub(super) struct UpdateOrder {
 /// The largest run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunLimits {
-    /// Most updates on each tile; with more than one, a run may also finish its tiles.
+    /// The largest number of updates on each tile; with more than one, a run may also finish its tiles.
     pub updates: usize,
     /// Whether the last task runs apart from the updates.
     pub apart: bool,
-    /// Most tiles.
+    /// The largest number of tiles.
     pub strip: usize,
-    /// Most tiles where the first lies on the diagonal.
+    /// The largest number of tiles where the first lies on the diagonal.
     pub strip_on_diagonal: usize,
 }
 

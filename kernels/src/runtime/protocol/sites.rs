@@ -41,7 +41,7 @@ impl Sites {
         Sites { grid, host_workers: options.workers, devices: options.devices }
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn count(&self) -> usize {
         Sites::FIRST_DEVICE + self.devices.map_or(0, |devices| devices.grid.size())
     }

@@ -34,7 +34,7 @@ pub enum TileState {
     Modified,
 }
 
-/// How a task uses a tile.
+/// The use of a tile by a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Reads it.
@@ -52,7 +52,7 @@ pub struct TileUse<T> {
     pub tile: T,
     /// Its size, the same in every request.
     pub bytes: u64,
-    /// How it is used.
+    /// Its use.
     pub access: Access,
 }
 

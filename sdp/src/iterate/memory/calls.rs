@@ -33,7 +33,7 @@ const SYR2K_BITS: u32 = 2;
 pub struct Gap(pub u32);
 
 impl Gap {
-    /// Of a threshold.
+    /// The gap of a threshold.
     pub fn of(threshold: &Float) -> Gap {
         Gap(-exponent(threshold).clamp(-4096, 0) as u32)
     }
@@ -43,11 +43,11 @@ impl Gap {
 /// bits for them than all kernels have.
 #[derive(Clone, Copy)]
 pub struct Calls<'c> {
-    /// On how many threads, and with which kernel.
+    /// The context, with the number of threads and the kernel.
     pub ctx: &'c Context,
     /// Precision of operands and results.
     pub bits: u32,
-    /// Of the run.
+    /// The final gap of the run.
     pub gap: Gap,
 }
 
@@ -64,7 +64,7 @@ pub struct BlockCalls {
     pub trsm: u64,
     /// The factor, where exponents spread as little as in most matrices.
     pub cholesky: u64,
-    /// The factor of any that comes up.
+    /// The bytes of a factorisation of any matrix that a run may produce.
     pub any_cholesky: u64,
 }
 
@@ -91,7 +91,7 @@ impl Calls<'_> {
         self.product(cols, |options| plan_syrk_with(self.ctx, (rows, cols), self.bits, options))
     }
 
-    /// The same by norms.
+    /// The bytes of a SYRK with accuracy by norms.
     pub fn gram(&self, rows: usize, cols: usize) -> Result<u64> {
         let options = ProductPlanOptions::new().accuracy(Accuracy::Norm);
         Ok(plan_syrk_with(self.ctx, (rows, cols), self.bits, &options)?.planned_bytes)

@@ -40,7 +40,7 @@ pub enum IterationStep {
     Next,
 }
 
-/// All of them, in the order of their numbers.
+/// All steps of an iteration, in the order of their numbers.
 pub const STEPS: [IterationStep; 6] = [
     IterationStep::Residuals,
     IterationStep::System,
@@ -140,7 +140,7 @@ impl Ledger {
         self.held[step as usize]
     }
 
-    /// Everything at a step.
+    /// The bytes of all data at a step.
     pub fn total(&self, step: IterationStep) -> u64 {
         let Held { blocks, system } = self.held(step);
         self.program + blocks + system + self.work[step as usize]
@@ -484,7 +484,7 @@ impl<'a> ProgramSizes<'a> {
         Ok(TaskBytes { result: square + self.matrix(variables, free), work: work + lists::plain(self.bits()) })
     }
 
-    /// The same for one-point blocks that were combined.
+    /// The bytes for one-point blocks that were combined.
     fn scalars_system(&self, variables: usize) -> TaskBytes {
         let (column, free) = (self.matrix(variables, 1), self.problem.free_variables());
         let result = column + self.matrix(variables, free);

@@ -41,7 +41,7 @@ pub unsafe fn return_errors(window: sys::MPI_Win) -> Result<()> {
     check("MPI_Win_set_errhandler", unsafe { sys::MPI_Win_set_errhandler(window, sys::RSMPI_ERRORS_RETURN) })
 }
 
-/// Where rank 0's part lies in this process, and its bytes.
+/// The address of rank 0's part in this process, and its length in bytes.
 ///
 /// # Safety
 /// As [`return_errors`].

@@ -92,7 +92,7 @@ fn open<'a>(
     Ok((call, element))
 }
 
-/// How big floats are factored.
+/// The factorisation of big floats.
 struct BigFloats {
     engine: Arc<dyn TileEngine>,
     /// Only its shape before the file is read.

@@ -34,7 +34,7 @@ const LEAST_TILE_ROWS: usize = 8;
 /// The part of the limit that buffers for reads may take, and that for writes.
 const BUFFER_SHARE: u64 = 8;
 
-/// Most requests that are read into buffers at a time.
+/// The largest number of requests that are read into buffers at a time.
 const MOST_READS: usize = 32;
 
 /// The plan of an out-of-core factorisation.
@@ -69,7 +69,7 @@ pub(super) trait Element {
     /// Rows of a tile of a large matrix.
     const TILE_ROWS: usize;
 
-    /// Most rows of a tile.
+    /// The largest number of rows of a tile.
     const MOST_TILE_ROWS: usize;
 
     /// Words in which each finished tile lies on the disk.
@@ -81,7 +81,7 @@ pub(super) trait Element {
     /// Reads the matrix, which is checked: the rows that can be tried, and the checksum. Collective.
     ///
     /// # Errors
-    /// Those of the file; the error of an entry that has no place in the element type.
+    /// The errors of the file; the error of an entry that the element type cannot represent.
     fn scan(&mut self, call: &DiskCall<'_>) -> Result<(usize, u64)>;
 
     /// The values that identify a directory.
@@ -144,7 +144,7 @@ pub(super) struct TileNeeds {
     pub worker_bytes: u64,
     /// Bytes that all share: tables, and the data of finished tiles other than their words.
     pub shared_bytes: u64,
-    /// Most updates of a run on each of its tiles, where there is room for their operands.
+    /// The largest number of updates of a run on each of its tiles, where there is room for their operands.
     pub most_updates: usize,
 }
 
@@ -370,7 +370,7 @@ impl<'a> DiskCall<'a> {
     }
 }
 
-/// What a plan is made from.
+/// The data from which a plan is computed.
 struct DiskNeeds<'a> {
     site: Site<'a>,
     tiling: TileMap,
@@ -381,7 +381,7 @@ struct DiskNeeds<'a> {
 }
 
 impl DiskNeeds<'_> {
-    /// Whose tiles are this rank's.
+    /// This rank, as the owner of its tiles.
     fn owner(&self) -> Owner {
         Owner { grid: self.tiling.grid, number: self.site.team.rank() }
     }

@@ -95,7 +95,7 @@ impl HeadVisitor for DoubleRange {
     }
 }
 
-/// How doubles are factored.
+/// The factorisation of doubles.
 struct Doubles {
     /// The instructions of the kernels.
     instructions: &'static str,

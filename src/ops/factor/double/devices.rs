@@ -33,7 +33,7 @@ pub(super) struct DeviceTiles {
 /// Work on a device that may be unfinished.
 #[derive(Default)]
 pub(super) struct UnderWay {
-    /// Most runs that may be submitted and unfinished.
+    /// The largest number of runs that may be submitted and unfinished.
     pub most: usize,
     ends: VecDeque<Event>,
 }
@@ -240,7 +240,7 @@ impl HostCopies {
         &self.copies.get(&tile).expect("the tile has its host copy here").pinned
     }
 
-    /// The device that owns a tile, where its host copy is here.
+    /// The device that owns a tile, if the tile's host copy is on this rank.
     pub fn owner(&self, tile: TileId) -> Option<usize> {
         self.copies.get(&tile).map(|host_copy| host_copy.owner)
     }

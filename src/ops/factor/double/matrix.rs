@@ -221,7 +221,7 @@ impl DoubleMatrix {
     /// of another, and ranks that differ in how the matrix is cut or in the options `asked`. Collective.
     ///
     /// # Errors
-    /// The same on every rank: those of `own`; [`Error::InvalidArgument`]; [`Error::Transport`].
+    /// The errors of `own`; [`Error::InvalidArgument`]; [`Error::Transport`]. Every rank returns the same error.
     pub(super) fn check_group(&self, world: &dyn Transport, own: Result<()>, asked: &impl Say) -> Result<()> {
         agree(world, own.and_then(|()| check_place(world, self.rank, self.map.grid)))?;
         check_alike(

@@ -300,7 +300,7 @@ impl DoubleOptions {
     }
 }
 
-/// How one rank's part will run.
+/// The plan of one rank's part.
 struct DoublePlan {
     graph: CholeskyGraph,
     /// Tiles of other ranks that this rank can hold.

@@ -328,9 +328,10 @@ pub fn cholesky_tiles(
 /// rank needs, including the factor and, for a whole matrix, the check of its symmetry. Collective.
 ///
 /// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context applies
-/// to the whole node, as for the factorisation. Entries of many sizes need more bits for entrywise accuracy; if their
-/// number is known, pass it as [`DistCholeskyOptions::range_bits`]. [`cholesky_into`] holds the old factor from the
-/// start; including it, the call may exceed the plan by the bytes of tiles in transit.
+/// to the whole node, as for the factorisation. With entrywise accuracy a matrix needs more bits the wider the range of
+/// the exponents of its entries is; if the number of these bits is known, pass it as
+/// [`DistCholeskyOptions::range_bits`]. [`cholesky_into`] holds the old factor from the start; it may exceed the plan
+/// by the bytes of the tiles in transit.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

@@ -53,8 +53,9 @@ const COLUMNS_AHEAD: usize = 4;
 
 /// Rows of a tile for a matrix of `order` rows on `grid`, where the kernel prefers `preferred_rows`.
 ///
-/// Where ranks read each other's tiles in place, a waiting rank takes tiles in ahead, and the time is that of the rank
-/// with most work: of the heights that are about as good for the kernel, the one that shares the work out best.
+/// If ranks read each other's tiles in place, a waiting rank reads tiles ahead, and the rank with the most work
+/// determines the time. Of the heights that are about as good for the kernel, the function then chooses the one with
+/// the most even distribution of work.
 pub(super) fn tile_rows(order: usize, grid: RankGrid, preferred_rows: usize, is_shared: bool) -> usize {
     let each = if is_shared { SHARED_TILES_EACH } else { TILES_EACH };
     let by_ranks = (order / (each * grid.rows.max(grid.cols)).max(1)).max(LEAST_ROWS);
@@ -322,7 +323,7 @@ impl Traffic {
         self.received.count()
     }
 
-    /// Most bytes of own tiles in words, where there is room for `most` of them.
+    /// The largest number of bytes of own tiles in words, where there is room for `most` of them.
     fn sent_bytes(&self, most: usize) -> u64 {
         8 * self.sent.longest(most) as u64
     }

@@ -30,7 +30,7 @@ pub(super) struct CopySlot {
     pub pinned: Pinned,
     /// On the device.
     pub region: Region,
-    /// When the device is done with it.
+    /// The event after which the device no longer uses it.
     pub free: Option<Event>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct CopySlot {
 pub(super) struct Half {
     /// On the device.
     pub region: Region,
-    /// When the device is done with it.
+    /// The event after which the device no longer uses it.
     pub free: Option<Event>,
 }
 

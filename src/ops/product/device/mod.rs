@@ -54,11 +54,11 @@ pub(crate) struct DeviceRequest {
     pub input_limbs: usize,
     /// The bit counts.
     pub bits: Bits,
-    /// A cut to run instead of the one that the memory limit leads to.
+    /// The cut to use; by default it is computed from the memory limit.
     pub cut: Option<DeviceCut>,
     /// Entries that ranks exchange at a time; 0 in one process.
     pub exchanged: usize,
-    /// Most entries that a copy carries, where the memory limit allows fewer than would be of use.
+    /// The largest number of entries that a copy carries, where the memory limit allows fewer than would be of use.
     pub most_entries: usize,
 }
 
@@ -117,7 +117,7 @@ pub struct DevicePart {
     pub moduli: usize,
     /// Operand planes assigned to the device.
     pub planes: usize,
-    /// How the product is cut.
+    /// The division of the product.
     pub cut: DeviceCut,
     /// Bytes of each part, on the device.
     pub bytes: DeviceBytes,

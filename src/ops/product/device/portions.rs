@@ -26,7 +26,7 @@ impl CopyPiece {
 /// A rectangle of the result whose entries lie in one strip of a band, and one after the other in a copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Portion {
-    /// Where it lies in the result.
+    /// Its position in the result.
     pub piece: CopyPiece,
     /// Index of its first entry in the band.
     pub first: usize,

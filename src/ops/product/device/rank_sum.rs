@@ -25,8 +25,8 @@ use crate::site::NodeLayout;
 use crate::tile::TileMap;
 use std::ops::Range;
 
-/// How the residues of some entries lie in the host's memory, modulo one modulus after the other: as many of each as
-/// make whole words of a message, so that moduli are packed and added side by side.
+/// The layout of the residues of some entries in the host's memory, modulo one modulus after the other. The residues
+/// modulo each modulus fill whole words of a message, so that moduli are packed and added independently.
 #[derive(Clone, Copy)]
 struct PackedPlanes {
     /// Entries.
@@ -139,7 +139,7 @@ pub(super) struct RankSum<'a, 'b> {
     pub strips: Vec<Strip>,
     /// Entries of the band.
     pub entries: usize,
-    /// When the residues of each lane are there.
+    /// The event of each lane after which its residues are in memory.
     pub done: &'a [Event],
 }
 
@@ -157,7 +157,7 @@ struct CopyRound<'r> {
     packing: &'r Packing,
     /// Owners whose residues this rank has to give, in the order of its turns.
     given: Vec<usize>,
-    /// How many of them were requested, and how many taken.
+    /// The numbers of requested and of received ones.
     asked: usize,
     taken: usize,
     /// The first error of a device. The messages of the round are sent nevertheless: others wait for them.
@@ -224,7 +224,7 @@ pub(super) fn message_words(
     words
 }
 
-/// How residues lie in the words of a copy.
+/// The layout of residues in the words of a copy.
 fn lanes_of(input: &DeviceInput) -> ResidueLanes {
     if input.residue_bytes == 2 { ResidueLanes::Halves } else { ResidueLanes::Pairs }
 }
@@ -291,7 +291,7 @@ impl RankSum<'_, '_> {
     }
 }
 
-/// How the residues of a copy of `count` entries lie.
+/// The layout of the residues of a copy of `count` entries.
 fn planes_of(lanes: &[Lane], count: usize) -> PackedPlanes {
     PackedPlanes { count, size: lanes[0].input.residue_bytes, moduli: lanes[0].input.all_moduli }
 }
@@ -467,7 +467,7 @@ pub(super) struct ExchangeTurn {
     pub from: usize,
     /// The owner that this rank collects for.
     pub collected: Option<usize>,
-    /// Whether nothing has been collected yet, and whether this is the last part.
+    /// Whether this is the first part, and whether it is the last part.
     pub ends: (bool, bool),
 }
 
@@ -521,8 +521,8 @@ impl Owners<'_> {
         sends.then(|| from[local % from.len()])
     }
 
-    /// Bytes that this rank sends, where messages about the entries of a rank have the words that `message_words` lists
-    /// for it.
+    /// Bytes that this rank sends; `message_words[r]` is the number of words of the messages about the entries of rank
+    /// `r`.
     pub fn sent_bytes(&self, message_words: &[u64]) -> u64 {
         let words_of = |owner: Option<usize>| owner.map_or(0, |owner| message_words[owner]);
         let of_turn = |turn: &ExchangeTurn| {

@@ -126,7 +126,7 @@ pub(super) struct Finish<'a, 'b> {
 }
 
 impl<'a, 'b> Finish<'a, 'b> {
-    /// No copy is in transit yet.
+    /// The last steps for `sink`, before the first copy.
     pub fn new(sink: &'a EntrySink<'b>, lanes: &[Lane]) -> Finish<'a, 'b> {
         Finish { sink, pending: VecDeque::new(), turns: Turns::new(lanes), sums: sink.row_sums() }
     }
@@ -253,7 +253,7 @@ impl<'a, 'b> Finish<'a, 'b> {
     }
 }
 
-/// Which lane takes the next piece, by weight, and into which of its two slots.
+/// The lane that takes the next piece, by weight, and the slot of its two that receives the piece.
 struct Turns {
     weights: Vec<f64>,
     loads: Vec<f64>,

@@ -116,7 +116,7 @@ impl FileProduct {
 pub(super) struct Scanned {
     /// Scale shifts of the columns.
     pub left_shifts: Vec<i64>,
-    /// The same of the right operand; empty for SYRK.
+    /// Scale shifts of the columns of the right operand; empty for SYRK.
     pub right_shifts: Vec<i64>,
     /// Checksums of the files.
     pub left_checksum: u64,

@@ -29,7 +29,7 @@ const PIECES: usize = 2;
 /// Largest share of a product relative to the mean share for which the shares count as even.
 const MOST_UNEVEN: f64 = 1.2;
 
-/// Most bands for each rank.
+/// The largest number of bands for each rank.
 const MOST_BANDS_OF_RANK: usize = 4;
 
 /// The plan of an out-of-core product.
@@ -70,7 +70,7 @@ impl FileProduct {
         1 + self.left.file.limbs().max(self.right().file.limbs())
     }
 
-    /// How pieces of `panels` panels and `rows` rows are read.
+    /// The reading of pieces of `panels` panels and `rows` rows.
     pub(super) fn stream(&self, panels: usize, rows: usize, caching: Caching) -> BlockStreamOptions {
         let size = self.size();
         let cols = (panels * BLOCK).min(size.rows.max(size.cols));

@@ -217,7 +217,7 @@ impl SharedRankData {
         team.make_room(node_bytes + self.held_bytes, self.limited[node])
     }
 
-    /// The same for what needs no windows: under a limit none are kept.
+    /// Makes room for work that needs no windows: under a limit no window is kept.
     fn make_room_without_windows(&self, team: &Team, node_bytes: u64) -> Result<()> {
         let node = team.layout().node_of[team.rank()];
         let roomy = self.make_room(team, node_bytes);

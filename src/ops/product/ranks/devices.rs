@@ -29,7 +29,7 @@ const EXCHANGES: usize = 16;
 /// Least number of entries that are exchanged together, where there are as many.
 const LEAST_EXCHANGED: usize = 1 << 12;
 
-/// Most entries of a copy: tried in this order, until the rank's share of its node's memory suffices.
+/// The largest number of entries of a copy: tried in this order, until the rank's share of its node's memory suffices.
 const COPY_ENTRIES: [usize; 4] = [usize::MAX, 1 << 14, 1 << 11, 1 << 8];
 
 /// A product of which each rank has some rows.
@@ -188,7 +188,7 @@ impl RankProduct<'_> {
         }
     }
 
-    /// How the product will run on ranks with `threads` threads together; `sends` marks the ranks that have rows.
+    /// The plan of the product on ranks with `threads` threads together; `sends` marks the ranks that have rows.
     /// Collective.
     ///
     /// # Errors

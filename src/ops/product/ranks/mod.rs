@@ -195,7 +195,7 @@ pub fn weighted_gram(
     check_addend(team.world(), options.accumulate)?;
     let weigh = || {
         if blocks.len() != weights.len() {
-            let message = format!("there are {} blocks of P, but weights of {}", blocks.len(), weights.len());
+            let message = format!("there are {} blocks of P, but {} blocks of weights", blocks.len(), weights.len());
             return Err(Error::InvalidArgument(message));
         }
         let each = blocks

@@ -24,7 +24,7 @@ use crate::site::{NodeLayout, Team};
 use crate::store::Buffer;
 use crate::tile::{RankGrid, TileId, TileMap};
 
-/// Most ranks of a cluster that is planned for.
+/// The largest number of ranks of a cluster that is planned for.
 const MOST_RANKS: usize = 1 << 20;
 
 /// Most worker threads of a node of such a cluster.
@@ -42,7 +42,7 @@ pub(crate) struct ClusterRequest<'a> {
     pub map: TileMap,
     /// Bytes that each node may take.
     pub node_bytes: &'a [u64],
-    /// A cut to run instead of the one that the memory leads to.
+    /// The cut to use; by default it is computed from `node_bytes`.
     pub cut: Option<Cut>,
     /// Whether the kernel is chosen by size and precision, equally on all ranks.
     pub chooses: bool,
@@ -106,7 +106,7 @@ struct EqualNodes<'a> {
     shape: &'a NodeShape,
     count: usize,
     first_node: usize,
-    /// Most bytes of results on one of them.
+    /// The largest number of bytes of results on one of them.
     result_bytes: u64,
     /// Fewest blocks of the result that one of them owns.
     owned_blocks: usize,
@@ -135,7 +135,7 @@ fn distinct_shapes<'a>(request: &ClusterRequest<'a>) -> Vec<EqualNodes<'a>> {
     shapes
 }
 
-/// What the plans of all nodes share.
+/// The common part of the plans of all nodes.
 struct NodePlanner<'a> {
     ctx: &'a Context,
     request: &'a ClusterRequest<'a>,

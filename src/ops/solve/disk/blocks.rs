@@ -29,7 +29,7 @@ pub(super) struct FileTriangle {
     pub pivots: Arc<Matrix>,
     /// Whether the system is requested to drop the pages read from its cache.
     pub forget: bool,
-    /// Bytes read of this and the other triangles.
+    /// A counter of the bytes read, shared with the other triangles.
     pub read_bytes: Arc<AtomicU64>,
 }
 

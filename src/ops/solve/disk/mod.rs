@@ -58,7 +58,7 @@ setters! { new OutOfCoreSolveOptions {
 } }
 
 impl OutOfCoreSolveOptions {
-    /// Those of the factorisation at the start.
+    /// The options of the factorisation at the start.
     fn of_factor(&self) -> OutOfCoreOptions {
         let OutOfCoreSolveOptions { lower, tile_rows, caching, grid } = *self;
         OutOfCoreOptions { lower, tile_rows, caching, grid, ..OutOfCoreOptions::default() }
@@ -140,7 +140,7 @@ pub struct OutOfCoreSolvePlan {
 /// The plan for `columns` right-hand sides and a matrix of `order` rows, of which no files exist. Collective.
 ///
 /// # Errors
-/// Those of [`disk::plan_order`]; [`Error::InvalidArgument`] for a shape that is solved in memory only.
+/// The errors of [`disk::plan_order`]; [`Error::InvalidArgument`] for a shape that is solved in memory only.
 pub(crate) fn plan_system(
     site: Site<'_>,
     order: usize,

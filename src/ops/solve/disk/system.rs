@@ -29,7 +29,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Most rows of a piece of a triangle that is read for a few right-hand sides: more would only take memory.
+/// The largest number of rows of a piece of a triangle that is read for a few right-hand sides: more would only take
+/// memory.
 const PIECE_ROWS: usize = 128;
 
 /// Fewest rows of a piece, which has the blocks that are solved at once.
@@ -39,7 +40,7 @@ const LEAST_PIECE_ROWS: usize = SCALAR_ROWS;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BandPlan {
     pub columns: usize,
-    /// Most rows of a piece of a triangle, for dot products and for a solve by parts.
+    /// The largest number of rows of a piece of a triangle, for dot products and for a solve by parts.
     pub piece_rows: usize,
     pub planned_bytes: u64,
 }
@@ -183,7 +184,7 @@ impl BandSolver<'_> {
     /// Solves for all columns of `right` into `solution`; returns the columns that exceed the range of every try.
     ///
     /// # Errors
-    /// The errors of [`crate::out_of_core::trsm`], with places in the call.
+    /// The errors of [`crate::out_of_core::trsm`], with rows and columns of the whole solution.
     pub fn run(&mut self, bands: Bands, right: &Right<'_>, mut solution: MatrixViewMut<'_>) -> Result<Vec<usize>> {
         match self {
             BandSolver::Bands(solve) => solve.run(bands, right, &mut solution),

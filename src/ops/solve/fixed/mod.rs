@@ -113,7 +113,7 @@ impl<'a> FixedTriangle<'a> {
     /// the other columns, which stay unchanged. Collective.
     ///
     /// # Errors
-    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::Cancelled`];
+    /// [`crate::Error::ExponentRange`] with the place in the solution; [`crate::Error::Cancelled`];
     /// [`crate::Error::OutOfMemory`]; the errors of `rows`.
     pub fn run(
         &mut self,

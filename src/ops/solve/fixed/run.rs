@@ -20,7 +20,7 @@ use crate::ops::solve::tiles::TilePlan;
 use rug::Integer;
 use std::ops::Range;
 
-/// Most strips of right-hand sides that share the triangle's tiles in one step.
+/// The largest number of strips of right-hand sides that share the triangle's tiles in one step.
 const STEP_STRIPS: usize = 8;
 
 /// One try.

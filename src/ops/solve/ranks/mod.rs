@@ -268,8 +268,8 @@ enum SolutionLayout {
 }
 
 impl SolutionLayout {
-    /// Bytes of this rank's tiles of a solution of `total` columns, of which it computes the number in `own`, and of
-    /// the messages that bring the columns to the tiles.
+    /// Bytes of this rank's tiles of a solution of `total` columns, and of the messages that bring the columns to the
+    /// tiles; this rank computes the columns of `own`.
     pub fn result_bytes(self, own: SystemShape, total: usize, precision_bits: u32, world: &dyn Transport) -> u64 {
         let (rank, ranks) = (world.rank(), world.size());
         let SystemShape { order, columns } = own;
@@ -295,7 +295,7 @@ struct ColumnSizes {
     total: usize,
     bits: TrsmBits,
     path: Path,
-    /// Where the solution goes.
+    /// The destination of the solution.
     target: SolutionLayout,
 }
 

@@ -197,7 +197,7 @@ impl LocalSolution {
         }
     }
 
-    /// The solution in the tiles of `like`, all of them, in the memory that `result` has where it is distributed so.
+    /// The whole solution in the tiles of `like`, in the memory of `result` if that has the same distribution.
     /// Collective.
     ///
     /// # Errors

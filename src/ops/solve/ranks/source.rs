@@ -437,7 +437,7 @@ impl<'w> StripWriter<'w> {
         self.strip
     }
 
-    /// Writes a part of the matrix, each head as `head` makes it of the row and what `from` has.
+    /// Writes a part of the matrix; `head` computes each head from the row and the head in `from`.
     pub fn write(&mut self, part: &Rect, from: StripEntries<'_>, head: impl Fn(usize, u64) -> u64) {
         let WindowStrip { place, width } = self.strip;
         let (inside, height, width) = (part.within(place), place.rows.len(), *width);

@@ -221,7 +221,7 @@ impl SharedRows for Stream<'_> {
 /// Target bytes of the piece of a rank.
 const PIECE_BYTES: u64 = 16 << 20;
 
-/// How the blocks of a triangle of `order` rows are shared out.
+/// The distribution of the blocks of a triangle of `order` rows.
 pub(super) fn pieces(order: usize, factor_bits: u32, accuracy: Accuracy, ranks: usize) -> TrianglePieces {
     let entry_bytes = Matrix::bytes_for(1, 1, factor_bits);
     TrianglePieces::over_ranks(accuracy, ranks, rows_of(order, factor_bits), entry_bytes)

@@ -417,7 +417,7 @@ pub(super) fn vectors_bytes(ctx: &Context, shape: SystemShape, right_bits: u32, 
     3 * bytes(ctx, shape, precision_bits) + shape.right_bytes(right_bits)
 }
 
-/// Most rows of a piece: more would only take memory.
+/// The largest number of rows of a piece: more would only take memory.
 const PIECE_ROWS: usize = 64;
 
 /// Rows of a piece.

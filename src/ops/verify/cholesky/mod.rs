@@ -241,7 +241,7 @@ fn refusal(say: impl Fn(IndexBase) -> String) -> Error {
     Error::verification(ErrorText::counted(|base| format!("verify cholesky: {}", say(base))))
 }
 
-/// How the check is cut.
+/// The division of the check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Cut {
     /// Rows and columns of a tile.

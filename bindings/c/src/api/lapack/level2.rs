@@ -261,7 +261,7 @@ impl TriangleAndVector {
     }
 }
 
-/// How GEMV and SYMV combine their product with y.
+/// The combination of the product with y in GEMV and SYMV.
 struct Update {
     alpha: Float,
     beta: Float,

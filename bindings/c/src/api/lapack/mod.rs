@@ -188,7 +188,7 @@ fn step_of(name: &'static str, distance: i64) -> Outcome<()> {
     }
 }
 
-/// How a triangle is used, from the letters of a TRSM.
+/// The use of a triangle, from the letters of a TRSM.
 ///
 /// # Safety
 /// As [`choice`].

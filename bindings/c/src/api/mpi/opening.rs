@@ -36,7 +36,7 @@ impl<'a> Opening<'a> {
         self.world.rank()
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.world.size()
     }

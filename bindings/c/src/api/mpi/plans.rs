@@ -12,7 +12,7 @@ use sunzi::advanced::calls::{
     CallPlan, PlannedBits, Routine, plan_cholesky_over, plan_gemm_over, plan_solve_over, plan_syrk_over, plan_trsm_over,
 };
 
-/// Where a plan goes.
+/// The destination of a plan.
 struct PlanTarget(*mut sunzi_mpi_plan);
 
 impl PlanTarget {

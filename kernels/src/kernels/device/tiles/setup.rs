@@ -36,7 +36,7 @@ pub(super) struct TileSizes {
     pub operand_limbs: usize,
 }
 
-/// Everything that depends on the size of tiles.
+/// All data that depend on the size of tiles.
 pub(super) struct Setup {
     pub sizes: TileSizes,
     pub tables: DeviceTables,

@@ -4,7 +4,7 @@
 use super::BadPivot;
 use crate::kernels::f64::simd::{DoubleVector, F64Task};
 
-/// Columns that are factored one after the other, at most.
+/// The largest number of columns that are factored one after the other.
 pub const LEAF_COLUMNS: usize = 16;
 
 /// Factors the diagonal block of at most [`LEAF_COLUMNS`] columns at the start of `a`, whose columns are `stride` words

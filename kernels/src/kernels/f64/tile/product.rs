@@ -13,7 +13,7 @@ pub const DEPTH: usize = 192;
 /// Rows of the left operand that are packed at a time, at most: they stay in the second cache.
 pub const ROWS: usize = 264;
 
-/// Rows of the right operand that are packed at a time, at most.
+/// The largest number of rows of the right operand that are packed at a time.
 pub const COLS: usize = 528;
 
 /// The sum of some products, subtracted one after the other.

@@ -13,7 +13,7 @@ use super::tables::ProductConstants;
 use crate::kernels::area::{Area, Target};
 use crate::plan::{BLOCK_WORDS, BlockGrid};
 
-/// Most rows of each half that are added up at a time, so that the sums stay in a cache.
+/// The largest number of rows of each half that are added up at a time, so that the sums stay in a cache.
 const SLAB_ROWS: usize = 2048;
 
 /// Fewest panels on either side for which a level pays (measured). Unit tests see several levels of small products.
@@ -60,7 +60,7 @@ impl Modular<'_> {
     }
 }
 
-/// How one product is done.
+/// The method of one product.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum I16Scheme {
     /// Block by block.

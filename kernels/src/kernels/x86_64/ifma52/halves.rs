@@ -30,7 +30,7 @@ const DIGIT_BITS: u32 = 52;
 /// Bits of a reduced sum that its quotient does not need.
 const DROPPED_BITS: u32 = 7;
 
-/// Most digits: with one more, a reduced sum could exceed `2^59`, and its reduction 52 bits.
+/// The largest number of digits: with one more, a reduced sum could exceed `2^59`, and its reduction 52 bits.
 const MOST_DIGITS: usize = 126;
 
 /// Bits behind the point of a quotient by a prime.
@@ -261,7 +261,7 @@ struct DigitStrip<'a> {
     rows: Range<usize>,
 }
 
-/// Where the entries of a strip lie in the vector that is written.
+/// The positions of the entries of a strip in the vector that is written.
 struct StripLanes {
     /// The source of each byte.
     order: __m512i,
@@ -366,7 +366,7 @@ fn merge([a, b, c, d]: [__m512i; ROWS]) -> __m512i {
     _mm512_mask_mov_epi16(_mm512_mask_mov_epi16(ab, 0x4444_4444, c), 0x8888_8888, d)
 }
 
-/// Where the bytes of 4 rows of 8 columns lie among those of 8 columns of 4 rows.
+/// The positions of the bytes of 4 rows of 8 columns among those of 8 columns of 4 rows.
 const ROW_BYTES: [u8; 64] = {
     let mut bytes = [0; 64];
     let mut at = 0;

@@ -152,7 +152,7 @@ pub struct RegisterTile {
     pub next_y: *const u64,
 }
 
-/// How a product is combined with the words of C.
+/// The combination of a product with the words of C.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Store {
     /// They are overwritten, dirty or not.

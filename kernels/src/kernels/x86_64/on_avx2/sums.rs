@@ -8,7 +8,7 @@ use super::vectors::{__m512i, _mm512_add_epi64, _mm512_setzero_si512, _mm512_sto
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
-/// Most digits of an entry.
+/// The largest number of digits of an entry.
 pub const MOST_DIGITS: usize = 24;
 
 /// Columns below the middle of a product that are always summed.

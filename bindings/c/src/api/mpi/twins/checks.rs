@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use sunzi::distributed::Distribution;
 
-/// An array, where in the matrix of its descriptor an operand begins, and how much of it counts.
+/// An operand in an array: its first row and column in the matrix of the descriptor, and its shape.
 pub struct SubMatrix {
     /// The array, the operand's first row and column, and the descriptor, by name.
     pub names: [&'static str; 4],

@@ -96,7 +96,7 @@ impl EntryDigits {
     }
 }
 
-/// Where the cells of a tile lie.
+/// The positions of the cells of a tile.
 #[derive(Clone, Copy)]
 struct DigitTileLayout {
     panels: usize,

@@ -12,7 +12,7 @@ use crate::plan::BLOCK;
 use rug::Integer;
 use std::arch::x86_64::*;
 
-/// Most vectors handled together.
+/// The largest number of vectors handled together.
 pub const VECTORS: usize = 4;
 
 const MASK: i64 = (1 << 52) - 1;
@@ -26,7 +26,7 @@ pub fn scratch_words(primes: usize, digits: usize) -> usize {
 pub struct Column<'a> {
     /// Tables.
     pub factor: &'a FactorTables,
-    /// Where the words of the tile lie.
+    /// The positions of the words of the tile.
     pub layout: FactorTileLayout,
     /// Column within the tile.
     pub col: usize,

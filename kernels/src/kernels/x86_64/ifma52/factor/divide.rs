@@ -105,7 +105,7 @@ impl<'a> PivotDivisor<'a> {
     }
 }
 
-/// Most digits of a reciprocal whose products are formed without loops.
+/// The largest number of digits of a reciprocal whose products are formed without loops.
 const SHORT_TERMS: usize = 8;
 
 /// Digits of the reciprocals of pivots of at least 64 bits, zeros above them included, where they are few: one less

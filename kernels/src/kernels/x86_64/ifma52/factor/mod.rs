@@ -44,7 +44,7 @@ pub struct FactorTables {
     window: u64,
 }
 
-/// Where the words of a tile lie.
+/// The positions of the words of a tile.
 #[derive(Clone, Copy)]
 struct FactorTileLayout {
     primes: usize,

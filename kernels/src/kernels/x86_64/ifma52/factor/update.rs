@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Columns of X and Y between two folds: a panel of Y with this number of columns stays in the first-level cache.
 const DEPTH: usize = 512;
 
-/// Most tiles between two folds.
+/// The largest number of tiles between two folds.
 const SEGMENTS: usize = 16;
 
 /// Columns per turn of the inner loop.

@@ -81,7 +81,7 @@ impl<'a> WeightLanes<'a> {
     }
 }
 
-/// Where the weight of an entry lies among its digits, and which entries are too large.
+/// The position of the weight of an entry among its digits, and the entries that are too large.
 pub struct WeightRule {
     /// Digits of an entry.
     digits: usize,

@@ -14,7 +14,7 @@ use crate::plan::BlockGrid;
 pub struct Ifma52Work<'a> {
     /// The plane.
     pub c: &'a mut [u64],
-    /// How the product is combined with its old words.
+    /// The combination of the product with its old words.
     pub into: Store,
     /// At least [`scratch_words`] words.
     pub scratch: &'a mut [u64],
@@ -29,7 +29,7 @@ pub struct PrimeConstants<'a> {
     pub root: u64,
 }
 
-/// How one product is done.
+/// The method of one product.
 #[derive(Clone, Copy)]
 enum Ifma52Scheme {
     /// Block by block.

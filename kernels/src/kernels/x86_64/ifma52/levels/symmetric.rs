@@ -38,7 +38,7 @@ pub fn scratch_words(rows: usize, panels: usize) -> usize {
         + inner(half.triangle).max(inner(half.square))
 }
 
-/// How the operand is cut; the odd panel and the odd row that may be left are done classically.
+/// The division of the operand; an odd panel and an odd row that are left are multiplied classically.
 struct Ifma52SymmetricHalves {
     panels: usize,
     rows: usize,

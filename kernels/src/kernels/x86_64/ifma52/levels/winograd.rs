@@ -34,7 +34,7 @@ pub fn scratch_words(rows: usize, m: usize, n: usize) -> usize {
         + super::scratch_words(half.slab, half.quarter)
 }
 
-/// How the operands are cut; the odd panels and the odd row that may be left are done classically.
+/// The division of the operands; odd panels and an odd row that are left are multiplied classically.
 struct Ifma52WinogradHalves {
     x_panels: usize,
     y_panels: usize,

@@ -21,7 +21,7 @@ use crate::kernels::x86_64::cpu;
 use crate::math::bound::lane_problem_terms;
 use cut::words as cut_words;
 
-/// How integers of one length lie in digits. Made only where the CPU has the instructions, so that a value proves them.
+/// The layout of integers of one length in digits. A value exists only if the CPU has the instructions.
 pub struct ProblemLanes {
     digits: usize,
     bits: u32,

@@ -31,7 +31,7 @@ fn fraction_digits(bits: u32) -> usize {
     (bits as usize + 44).div_ceil(DIGIT_BITS)
 }
 
-/// Digits of a reciprocal, at most.
+/// The largest number of digits of a reciprocal.
 pub fn reciprocal_digits(bits: u32) -> usize {
     // `fraction` digits for a root of `bits + 1` bits, whose ends lie `bits / 2` bits apart.
     let (bits, fraction) = (bits as usize, (2 * bits as usize + 37).div_ceil(DIGIT_BITS));

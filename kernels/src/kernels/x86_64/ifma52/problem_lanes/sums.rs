@@ -7,7 +7,7 @@ use super::columns::{Factor, two_columns};
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
-/// Most digits of an entry: the sums of as many columns and two more fit the registers.
+/// The largest number of digits of an entry: the sums of as many columns and two more fit the registers.
 pub const MOST_DIGITS: usize = 24;
 
 /// Columns below the middle of a product that are always summed.

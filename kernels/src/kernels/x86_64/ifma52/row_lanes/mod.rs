@@ -32,7 +32,7 @@ const MOST_DIGITS: usize = 48;
 const DIGIT_BITS: usize = 52;
 const MASK: i64 = (1 << DIGIT_BITS) - 1;
 
-/// How integers of one length lie in digits. Made only where the CPU has the instructions, so that a value proves them.
+/// The layout of integers of one length in digits. A value exists only if the CPU has the instructions.
 #[derive(Clone, Copy)]
 pub struct RowLanes {
     digits: EntryDigits,
