@@ -392,6 +392,9 @@ impl Error {
             Error::SelfCheck { row, column } => Error::SelfCheck { row: next(row), column: next(column) },
             Error::NotSymmetric { row, column } => Error::NotSymmetric { row: next(row), column: next(column) },
             Error::Singular { index } => Error::Singular { index: next(index) },
+            Error::NoPivot { index, working_bits } => {
+                Error::NoPivot { index: next(index), working_bits: *working_bits }
+            }
             Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits } => {
                 Error::NotPositiveDefinite {
                     index: next(index),

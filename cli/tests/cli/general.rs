@@ -95,7 +95,7 @@ fn matrices_without_an_answer_are_refused_and_nothing_is_written() {
     sandbox.write("b.csv", "1\n2\n");
     let before = sandbox.names();
     for (line, code, text) in [
-        ("solve S.csv B.csv -o X.csv --general -p 64", 3, "all candidates for the pivot are 0"),
+        ("solve S.csv B.csv -o X.csv --general -p 64", 3, "in column 3 all candidates for the pivot are 0"),
         ("inverse S.csv -o X.csv --general -p 64", 3, "all candidates for the pivot are 0"),
         ("solve W.csv b.csv -o X.csv --general -p 64", 3, "W.csv: solve: the matrix is 2 x 3, but must be square"),
         ("inverse W.csv -o X.csv --general -p 64", 3, "W.csv: inverse: the matrix is 2 x 3, but must be square"),
