@@ -45,6 +45,11 @@ impl Lu {
         &self.rows
     }
 
+    /// The factors in one matrix and the order of the rows, without a copy: see [`Lu::factors`] and [`Lu::rows`].
+    pub fn into_parts(self) -> (Matrix, Vec<usize>) {
+        (self.factors, self.rows)
+    }
+
     /// `L`: unit lower triangular.
     ///
     /// # Errors
