@@ -105,7 +105,12 @@ impl Cholesky {
         }
         let a = Symmetric::read(&call, operand, &[])?;
         let rounding = a.rounding(None);
-        Ok(Cholesky { factor: call.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind, rounding, balls: None })
+        Ok(Cholesky {
+            factor: call.run(|ctx| a.factor_or_reason(ctx))?.result,
+            kind: a.shape.kind,
+            rounding,
+            balls: None,
+        })
     }
 
     /// A `Cholesky` object from an existing factor `l`: a square matrix without zeros on its diagonal, of which the
