@@ -157,9 +157,9 @@ pub enum Command {
     Gemm(Gemm),
     /// Factor a symmetric positive definite A as A = L L^T.
     Cholesky(Cholesky),
-    /// Solve A X = B for a symmetric positive definite A.
+    /// Solve A X = B for a symmetric positive definite A or, with --general, for any square A.
     Solve(Solve),
-    /// Compute the inverse of a symmetric positive definite A.
+    /// Compute the inverse of a symmetric positive definite A or, with --general, of any square A.
     Inverse(Inverse),
     /// Solve op(T) X = alpha B or X op(T) = alpha B for a triangular T.
     Trsm(Trsm),
@@ -288,8 +288,8 @@ impl Arguments {
                 choices.precision.check(&choices.engine)
             }
             Command::Cholesky(args) => args.check(),
-            Command::Solve(Solve { factor, .. }) | Command::Inverse(Inverse { factor, .. }) => {
-                factor.precision.check(&factor.engine)
+            Command::Solve(Solve { factor, general, .. }) | Command::Inverse(Inverse { factor, general, .. }) => {
+                factor.check(*general)
             }
             Command::Trsm(args) => args.precision.check(&args.engine),
             Command::Eigenvalue(args) => args.check(),

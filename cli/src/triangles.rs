@@ -26,6 +26,12 @@ pub const FACTORED: SymmetricUse = SymmetricUse {
     upper: "--upper",
 };
 
+/// The same where `solve` and `inverse` could take any square matrix.
+pub const SOLVED: SymmetricUse = SymmetricUse {
+    purpose: "without --general, solve and inverse accept only symmetric positive definite matrices",
+    ..FACTORED
+};
+
 /// The matrix of which `eigenvalue` encloses eigenvalues.
 pub const SPECTRAL: SymmetricUse =
     SymmetricUse { purpose: "eigenvalue accepts only symmetric matrices", lower: "--lower", upper: "--upper" };

@@ -23,6 +23,8 @@ mod eigenvalue;
 mod factor;
 #[path = "cli/formats.rs"]
 mod formats;
+#[path = "cli/general.rs"]
+mod general;
 #[path = "cli/listed_options.rs"]
 mod listed_options;
 #[cfg(target_os = "linux")]

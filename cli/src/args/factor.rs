@@ -90,6 +90,21 @@ pub struct Factor {
     pub engine: EngineArgs,
 }
 
+impl Factor {
+    /// Returns an error for a precision that the kernel does not support, and for one that must be found although A is
+    /// `general`: only the digits of answers from a Cholesky factor are estimated.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Precision`], [`sunzi::Error::InvalidArgument`].
+    pub fn check(&self, general: bool) -> Result<()> {
+        if general && self.precision.automatic().is_some() {
+            let message = "--precision auto cannot be used with --general: give the number of bits";
+            return Err(Error::InvalidArgument(message.into()));
+        }
+        self.precision.check(&self.engine)
+    }
+}
+
 /// Precision of a factorisation and of its input.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Precision")]
@@ -271,6 +286,22 @@ impl FactorOutput {
     }
 }
 
+/// Options that apply to symmetric positive definite matrices only, in `solve` and `inverse`.
+const DEFINITE_ONLY: [&str; 12] = [
+    "lower",
+    "upper",
+    "ignore_other_triangle",
+    "tile_rows",
+    "log_det",
+    "condition",
+    "digits",
+    "certified",
+    "all_digits",
+    "plot",
+    "device",
+    "device_memory",
+];
+
 /// `sunzi solve`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi solve A.mtx B.mtx\n  \
@@ -278,6 +309,7 @@ impl FactorOutput {
                         sunzi solve A.mtx B.mtx -o X.mtx --precision auto --digits 50\n  \
                         sunzi solve A.mtx B.mtx -o X.mtx --refine-from 200\n  \
                         sunzi solve A.mtx B.mtx --sweep digits.svg\n  \
+                        sunzi solve A.mtx B.mtx --general\n  \
                         sunzi solve A.bin B.bin -o X.bin --accuracy norm --storage work --memory 2G")]
 pub struct Solve {
     #[command(flatten)]
@@ -285,6 +317,11 @@ pub struct Solve {
     /// The right-hand sides B.
     #[arg(help_heading = PLAIN)]
     pub b: PathBuf,
+    /// Accept any square matrix A: factor it by LU with partial pivoting, in one process. The correct digits are not
+    /// estimated.
+    #[arg(long, help_heading = PLAIN, conflicts_with_all = DEFINITE_ONLY, conflicts_with_all = ["refine_from", "sweep",
+        "grid", "broadcast", "policy", "termination", "remote_tiles", "directory"])]
+    pub general: bool,
     /// Factor at this precision in bits and refine the solution to the full precision.
     #[arg(long, value_name = "BITS", value_parser = precision, help_heading = PLAIN,
         conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory", "accuracy"])]
@@ -306,10 +343,14 @@ pub struct Solve {
 /// `sunzi inverse`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi inverse A.mtx -o X.mtx --certified\n  \
+                        sunzi inverse A.mtx -o X.mtx --general\n  \
                         sunzi inverse A.bin -o X.bin --precision auto --digits 50 --memory 8G")]
 pub struct Inverse {
     #[command(flatten)]
     pub factor: Factor,
+    /// Accept any square matrix A: factor it by LU with partial pivoting. The correct digits are not estimated.
+    #[arg(long, help_heading = PLAIN, conflicts_with_all = DEFINITE_ONLY)]
+    pub general: bool,
     #[command(flatten)]
     pub output: Output,
 }

@@ -65,6 +65,8 @@ fn carry_out(session: &mut Session, command: Command, all: &Ranks, together: Opt
         Command::Cholesky(args) if args.storage.directory.is_some() => factor::run_above_disk(session, &args, together),
         Command::Cholesky(args) => factor::run(session, &args.into(), together),
         Command::Solve(args) if args.storage.directory.is_some() => solve_above_disk::solve(session, &args, together),
+        Command::Solve(args) if args.general => factor::run_general(session, &args.into()),
+        Command::Inverse(args) if args.general => factor::run_general(session, &args.into()),
         Command::Solve(args) => match args.sweep.clone() {
             Some(picture) => factor::sweep(session, &args.into(), &picture),
             None => factor::run(session, &args.into(), together),
@@ -105,7 +107,7 @@ fn is_shared(command: &Command) -> bool {
         Command::Cholesky(args) => is_factored_together(&args.factor),
         Command::Solve(args) => {
             let is_plain = args.refine_from.is_none() && args.sweep.is_none() && !args.factor.log_det;
-            is_plain && is_factored_together(&args.factor)
+            is_plain && !args.general && is_factored_together(&args.factor)
         }
         Command::Trsm(args) => args.storage.directory.is_some(),
         Command::Bench(args) => bench::is_shared(args),

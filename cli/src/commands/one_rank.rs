@@ -26,6 +26,8 @@ fn reason(command: &Command) -> Option<OneRank> {
     let of = |what, remedy| Some(OneRank { what, remedy });
     match command {
         Command::Cholesky(args) => factor_reason(&args.factor),
+        Command::Solve(args) if args.general => of("--general", THREADS),
+        Command::Inverse(args) if args.general => of("--general", THREADS),
         Command::Solve(args) if args.sweep.is_some() => of("--sweep", THREADS),
         Command::Solve(args) if args.refine_from.is_some() => {
             of("--refine-from", "without it all ranks factor at the full precision and solve")

@@ -43,6 +43,8 @@ fn every_command_keeps_its_memory_limit() {
             "solve Q.bin B.bin -o X.bin --accuracy norm",
             &format!("solve Q.bin B.bin -o X.bin --refine-from {}", bits * 2 / 3),
             "inverse Q.bin -o X.bin",
+            "solve Q.bin B.bin -o X.bin --general",
+            "inverse Q.bin -o X.bin --general --accuracy norm",
             "trsm L.bin B.bin -o X.bin",
         ] {
             check(&sandbox, line);

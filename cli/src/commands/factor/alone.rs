@@ -48,7 +48,7 @@ pub fn at_precision(session: &Session, config: &Factoring, at: ReadAt, trace: &m
 
 fn at_bits(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace) -> Result<ComputedFactor> {
     needs::admit(session, config, at)?;
-    let (inputs, input_seconds) = trace.span("read", || read(session, config, at))?;
+    let (inputs, input_seconds) = trace.span("read", || read(session, config, at, config.matrix_use()))?;
     let engine = Steps::new(session, config, inputs.bytes)?;
     let start = Instant::now();
     let computed = in_mode(Mode::Computing, || carry_out(&engine, config, &inputs, trace))?;

@@ -6,6 +6,7 @@
 mod above_disk;
 mod alone;
 mod digits;
+mod general;
 mod needs;
 mod ranks;
 mod search;
@@ -19,7 +20,7 @@ use crate::commands::observe;
 use crate::files::shown_output;
 use crate::input::Reader;
 use crate::session::{Session, check_output};
-use crate::triangles::FACTORED;
+use crate::triangles::{FACTORED, SOLVED, SymmetricUse};
 use digits::Digits;
 use rug::Float;
 use serde::Serialize;
@@ -83,6 +84,22 @@ impl Factoring {
         }
     }
 
+    /// Whether the command would also be accepted for any square matrix, with `--general`.
+    fn could_be_general(&self) -> bool {
+        let Factor { precision, digits, engine, .. } = &self.factor;
+        let Factor { tile_rows: None, log_det: false, condition: false, plot: None, .. } = self.factor else {
+            return false;
+        };
+        let is_solved = matches!(self.task, Task::Solve { refine_from_bits: None, .. } | Task::Inverse);
+        let wants_digits = digits.certified || digits.all_digits || precision.automatic().is_some();
+        is_solved && !wants_digits && engine.devices.is_empty()
+    }
+
+    /// The use of the matrix in one process, for the message if it is not symmetric.
+    fn matrix_use(&self) -> &'static SymmetricUse {
+        if self.could_be_general() { &SOLVED } else { &FACTORED }
+    }
+
     /// Whether the logarithm of the determinant is computed: where it is requested, and where the digits of a factor
     /// are, which are those of the logarithm.
     fn wants_log_det(&self) -> bool {
@@ -105,7 +122,7 @@ impl From<Solve> for Factoring {
 }
 
 impl From<Inverse> for Factoring {
-    fn from(Inverse { factor, output }: Inverse) -> Factoring {
+    fn from(Inverse { factor, output, .. }: Inverse) -> Factoring {
         Factoring { factor, ranks: RankChoices::default(), task: Task::Inverse, output: Some(output) }
     }
 }
@@ -209,6 +226,7 @@ struct FactorInputs {
 }
 
 pub use above_disk::run as run_above_disk;
+pub use general::run as run_general;
 pub use needs::usual_range_bits;
 pub use sweep::run as sweep;
 
@@ -254,10 +272,10 @@ fn reader<'a>(session: &'a Session, config: &'a Factoring, at: ReadAt) -> Result
     Ok(Reader::new(session, engine, &precision.typed(at.precision_bits), a)?.in_full(at.decimal_bits))
 }
 
-fn read(session: &Session, config: &Factoring, at: ReadAt) -> Result<FactorInputs> {
+fn read(session: &Session, config: &Factoring, at: ReadAt, wanted: &SymmetricUse) -> Result<FactorInputs> {
     let choices = &config.factor;
     let reader = reader(session, config, at)?;
-    let a = reader.symmetric(&choices.a, choices.triangle.named(), &FACTORED)?;
+    let a = reader.symmetric(&choices.a, choices.triangle.named(), wanted)?;
     let rounding = InputRounding::new().matrix_bits(reader.rounded_bits());
     let b = match &config.task {
         Task::Solve { b, .. } => Some(reader.matrix(b)?),

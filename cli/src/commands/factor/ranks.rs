@@ -7,6 +7,7 @@ use crate::input::Announced;
 use crate::rank_memory::{self, Held, announced};
 use crate::session::Session;
 use crate::signals::while_computing;
+use crate::triangles::FACTORED;
 use std::time::Instant;
 use sunzi::advanced::plan::default_tile_size;
 use sunzi::advanced::tile::{RankGrid, TileMap};
@@ -136,7 +137,7 @@ fn right_tiles(grid: RankGrid, rows: usize, cols: usize) -> TileMap {
 
 /// Reads on the root and shares out. Collective.
 fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Result<TiledOperands> {
-    let read = (world.rank() == ROOT).then(|| read(session, config, ReadAt::default())).transpose();
+    let read = (world.rank() == ROOT).then(|| read(session, config, ReadAt::default(), &FACTORED)).transpose();
     let inputs = agreed(world, read)?;
     let of_b =
         |inputs: &FactorInputs| inputs.b.as_ref().map_or([0; 2], |b| [b.cols() as u64, b.precision_bits().into()]);

@@ -8,7 +8,7 @@ use crate::input::Reader;
 use crate::session::Session;
 use std::time::{Duration, Instant};
 use sunzi::advanced::{PrecisionSearch, PrecisionTry};
-use sunzi::{Error, MAXIMUM_PRECISION_BITS, MoreBits, Result};
+use sunzi::{Error, IndexBase, MAXIMUM_PRECISION_BITS, MoreBits, Result};
 use sunzi_session::engine::check_reach;
 use sunzi_session::trace::Trace;
 
@@ -31,7 +31,20 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
     }
     let start = Instant::now();
     let computed = at_precision(session, config, ReadAt::default(), trace);
-    computed.map_err(|error| explain(session, config, error, start.elapsed()))
+    computed.map_err(|error| general_advice(config, explain(session, config, error, start.elapsed())))
+}
+
+/// Adds the option that solves with any square matrix to the refusal of one that has no Cholesky factor at any
+/// precision, where the option would be accepted.
+fn general_advice(config: &Factoring, error: Error) -> Error {
+    match &error {
+        Error::NotPositiveDefinite { more_bits: MoreBits::Never, .. } if config.could_be_general() => {
+            let text = error.text();
+            let message = format!("{}; --general accepts any square matrix", text.in_base(IndexBase::One));
+            Error::Format { path: config.factor.a.clone(), message }
+        }
+        _ => error,
+    }
 }
 
 /// Computes the task at the least precision, to some bits, at which its answers have `digits` digits; see

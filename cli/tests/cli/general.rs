@@ -1,0 +1,176 @@
+//! `solve --general` and `inverse --general`: right answers for matrices that are not symmetric, and every refusal.
+
+use super::sandbox::{Sandbox, named_minimum};
+use sunzi::Matrix;
+use sunzi::io::ReadOptions;
+use sunzi::rug::{Float, Rational};
+
+/// `[0 2 3; 4 5 6; 7 8 10]`, whose first pivot is in another row, and `A [1 -2; 2 1; 3 0]`.
+const A: &str = "0,2,3\n4,5,6\n7,8,10\n";
+const B: &str = "13,2\n32,-3\n53,-6\n";
+
+fn small() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("A.csv", A);
+    sandbox.write("B.csv", B);
+    sandbox
+}
+
+fn read(sandbox: &Sandbox, name: &str, bits: u32) -> Matrix {
+    sunzi::io::read(&sandbox.path(name), &ReadOptions::new(bits)).unwrap().matrix
+}
+
+fn exact(matrix: &Matrix, row: usize, col: usize) -> Rational {
+    matrix.float(row, col).to_rational().unwrap()
+}
+
+/// The largest `|b - A x|_i / (|A| |x| + |b|)_i`, from exact sums; `b` is the identity where there is none.
+fn largest_backward_error(a: &Matrix, b: Option<&Matrix>, x: &Matrix) -> Float {
+    let mut largest = Float::new(64);
+    for col in 0..x.cols() {
+        for row in 0..a.rows() {
+            let right = b.map_or(Rational::from(u32::from(row == col)), |b| exact(b, row, col));
+            let (mut residual, mut size) = (right.clone(), right.abs());
+            for k in 0..a.cols() {
+                let term = exact(a, row, k) * exact(x, k, col);
+                residual -= &term;
+                size += term.abs();
+            }
+            largest = largest.max(&Float::with_val(64, residual.abs() / size));
+        }
+    }
+    largest
+}
+
+#[test]
+fn a_small_system_has_its_exact_solution() {
+    let sandbox = small();
+    let line = sandbox.run("solve A.csv B.csv -o X.mtx --general --precision 128 --report r.json");
+    assert!(line.starts_with("X.mtx: 3 x 2, 128 bits (direct, 1 thread"), "{line}");
+    assert!(line.contains("LU with partial pivoting of 3 rows: growth of U at most 2^"), "{line}");
+    assert!(line.contains("correct digits not estimated"), "{line}");
+    let x = read(&sandbox, "X.mtx", 128);
+    for (row, entries) in [[1, -2], [2, 1], [3, 0]].iter().enumerate() {
+        for (col, entry) in entries.iter().enumerate() {
+            let error = (x.float(row, col) - entry).abs();
+            assert!(error < Float::with_val(64, 1e-36), "({row}, {col}): {error}");
+        }
+    }
+    let report = sandbox.json("r.json");
+    assert_eq!((&report["operation"], &report["method"]), (&"solve".into(), &"lu".into()));
+    assert_eq!((&report["precision_bits"], &report["factorisation"]["order"]), (&128.into(), &3.into()));
+    // Without a name the solution is printed, and the summary goes to the other stream.
+    let printed = sandbox.output("solve A.csv B.csv --general --precision 128");
+    assert!(printed.code == 0 && printed.stdout.starts_with("%%MatrixMarket"), "{printed:?}");
+    assert!(printed.stderr.contains("LU with partial pivoting"), "{printed:?}");
+}
+
+#[test]
+fn random_systems_and_inverses_have_small_exact_residuals_on_any_threads() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 40 --cols 40 --precision 200 --seed 5 -o A.bin");
+    sandbox.run("gen random --rows 40 --cols 2 --precision 200 --seed 6 -o B.bin");
+    let (a, b) = (read(&sandbox, "A.bin", 200), read(&sandbox, "B.bin", 200));
+    // The factors of so small a matrix grow by a few bits only.
+    let bound = Float::with_val(64, Float::i_exp(1, 12 - 200));
+    for accuracy in ["entrywise", "norm"] {
+        let line = format!("--general --accuracy {accuracy} --threads");
+        sandbox.run(&format!("solve A.bin B.bin -o X.bin {line} 1"));
+        sandbox.run(&format!("solve A.bin B.bin -o Y.bin {line} 2"));
+        assert!(sandbox.bytes("X.bin") == sandbox.bytes("Y.bin"), "{accuracy}");
+        let error = largest_backward_error(&a, Some(&b), &read(&sandbox, "X.bin", 200));
+        assert!(error < bound, "{accuracy}: {error}");
+    }
+    let line = sandbox.run("inverse A.bin -o I.bin --general");
+    assert!(line.starts_with("I.bin: 40 x 40, 200 bits ("), "{line}");
+    let error = largest_backward_error(&a, None, &read(&sandbox, "I.bin", 200));
+    assert!(error < bound, "{error}");
+}
+
+#[test]
+fn matrices_without_an_answer_are_refused_and_nothing_is_written() {
+    let sandbox = small();
+    sandbox.write("S.csv", "1,2,3\n2,4,6\n1,1,1\n");
+    sandbox.write("W.csv", "1,2,3\n4,5,6\n");
+    sandbox.write("b.csv", "1\n2\n");
+    let before = sandbox.names();
+    for (line, code, text) in [
+        ("solve S.csv B.csv -o X.csv --general -p 64", 3, "all candidates for the pivot are 0"),
+        ("inverse S.csv -o X.csv --general -p 64", 3, "all candidates for the pivot are 0"),
+        ("solve W.csv b.csv -o X.csv --general -p 64", 3, "W.csv: solve: the matrix is 2 x 3, but must be square"),
+        ("inverse W.csv -o X.csv --general -p 64", 3, "W.csv: inverse: the matrix is 2 x 3, but must be square"),
+        ("solve A.csv b.csv -o X.csv --general -p 64", 3, "A.csv: solve: shapes do not fit"),
+        ("solve A.csv B.csv -o X.csv --general", 2, "give --precision"),
+    ] {
+        let error = sandbox.fail(line, code);
+        assert!(error.contains(text) && !error.contains("--digits"), "{line}: {error}");
+        assert_eq!(sandbox.names(), before, "{line}");
+    }
+}
+
+#[test]
+fn options_of_symmetric_matrices_are_refused() {
+    let sandbox = small();
+    let shared = [
+        "--lower",
+        "--upper",
+        "--tile 8",
+        "--log-det",
+        "--condition",
+        "--digits 20",
+        "--precision auto",
+        "--certified",
+        "--all-digits",
+        "--plot p.svg",
+        "--device soft",
+    ];
+    let of_solve = [
+        "--refine-from 60",
+        "--grid 1x1",
+        "--broadcast cs_list",
+        "--policy fifo",
+        "--termination lists",
+        "--remote-tiles 3",
+        "--storage tiles",
+    ];
+    let lines = of_solve.iter().chain(&shared).map(|option| ("solve A.csv B.csv", option));
+    for (command, option) in lines.chain(shared.iter().map(|option| ("inverse A.csv", option))) {
+        let error = sandbox.fail(&format!("{command} -o X.csv --general {option}"), 2);
+        let name = option.split(' ').next().unwrap();
+        assert!(error.contains("--general") && error.contains(name), "{option}: {error}");
+    }
+}
+
+#[test]
+fn refusals_of_other_matrices_name_the_option_where_it_helps() {
+    let sandbox = small();
+    sandbox.write("I.csv", "1,2\n2,1\n");
+    sandbox.write("b.csv", "1\n1\n");
+    let hint = "without --general, solve and inverse accept only symmetric positive definite matrices";
+    for line in ["solve A.csv B.csv -o X.csv -p 64", "inverse A.csv -o X.csv -p 64"] {
+        assert!(sandbox.fail(line, 3).contains(hint), "{line}");
+        assert!(!sandbox.fail(&format!("{line} --certified"), 3).contains("--general"), "{line}");
+    }
+    for line in ["solve I.csv b.csv -o X.csv -p 64", "inverse I.csv -o X.csv -p 64"] {
+        let error = sandbox.fail(line, 3);
+        assert!(error.contains("I.csv: the matrix is not positive definite: index 2"), "{error}");
+        assert!(error.ends_with("; --general accepts any square matrix\n"), "{error}");
+        assert!(!sandbox.fail(&format!("{line} --certified"), 3).contains("--general"), "{line}");
+        sandbox.run(&format!("{line} --general"));
+    }
+    assert!(!sandbox.fail("cholesky I.csv -o L.csv -p 64", 3).contains("--general"));
+}
+
+#[test]
+fn a_limit_that_is_too_small_names_one_that_works() {
+    let sandbox = small();
+    sandbox.run("gen random --rows 70 --cols 70 --precision 300 --seed 5 -o A.bin");
+    let line = "inverse A.bin -o X.bin --general --threads 2";
+    let least = named_minimum(&sandbox.fail(&format!("{line} --memory 1M"), 4));
+    assert_eq!(named_minimum(&sandbox.fail(&format!("{line} --memory {}", least - 1), 4)), least);
+    assert!(!sandbox.path("X.bin").exists());
+    sandbox.run(&format!("{line} --memory {least}"));
+    let limited = sandbox.bytes("X.bin");
+    sandbox.run(line);
+    assert!(limited == sandbox.bytes("X.bin"));
+}
