@@ -198,7 +198,10 @@ pub enum Error {
         column: usize,
     },
     /// A triangular matrix has a zero on its diagonal.
-    #[error("the triangular matrix is singular: zero on the diagonal at index {index}")]
+    #[error(
+        "zero on the diagonal at index {index}: the triangular matrix is singular, or the pivot of L D L^T at this \
+         precision is zero"
+    )]
     Singular {
         /// Row and column, from 0, of the first zero.
         index: usize,

@@ -3,7 +3,7 @@
 use crate::argument::argument;
 use crate::call::{Call, beside};
 use crate::choices::{SYMMETRIC, part_of};
-use crate::errors::exception;
+use crate::errors::{SINGULAR, exception};
 use crate::input::{Bits, Operand, ReadPart};
 use crate::output::{ResultForm, Shape, digits_held};
 use crate::symmetric::Symmetric;
@@ -13,7 +13,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::time::Instant;
 use sunzi::advanced::{PrecisionSearch, PrecisionTry, optional_estimate};
-use sunzi::estimate::singularity;
 use sunzi::report::SolveReport;
 use sunzi::{Error, Matrix, MoreBits, Outcome, SymmetricMatrix};
 
@@ -244,15 +243,6 @@ impl SystemNumbers {
         report.factorisation = Some(factorisation);
         Ok(SystemAnswer { result, report, digits, certified: Some(proven) })
     }
-
-    /// Whether the matrix is proven to be singular, where its numbers are those that were given and there is room to
-    /// find out.
-    fn is_singular(&self, ctx: &sunzi::Context) -> sunzi::Result<bool> {
-        let view = &self.a.view;
-        let bytes = (view.rows() * view.rows()) as u64 * (160 + u64::from(view.precision_bits()) / 2);
-        let has_room = ctx.memory_bytes().is_none_or(|limit| bytes <= limit);
-        Ok(has_room && view.rounded_bits().is_none() && singularity(self.a.operand())?.is_proven_singular())
-    }
 }
 
 /// Solves or inverts, with the digits that are requested.
@@ -276,7 +266,7 @@ pub fn answer<'py>(
         }
         None => {
             let read = operands.read(&call, None)?;
-            call.run(|ctx| read.answer(ctx, certified))?
+            call.run(|ctx| read.answer(ctx, certified).map_err(|error| read.a.explained(ctx, error)))?
         }
     };
     if held_bits.is_some() && found.held(held_bits) == 0.0 {
@@ -344,7 +334,7 @@ impl Tries {
                     PrecisionTry::Digits(if is_enough { found } else { held })
                 }
                 Err(Error::NotPositiveDefinite { more_bits, index, pivot, diagonal, .. }) if more_bits.might_help() => {
-                    if number == 0 && call.run(|ctx| read.is_singular(ctx))? {
+                    if number == 0 && call.run(|ctx| read.a.is_singular(ctx))? {
                         let (more_bits, enough_bits) = (MoreBits::Singular, None);
                         let error = Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits };
                         return Err(exception(call.py(), error));
@@ -356,11 +346,8 @@ impl Tries {
                 Err(error) => return Err(exception(call.py(), error)),
             };
             let is_doubtful = number == 0 && outcome != PrecisionTry::NoFactor && stated < 1.0;
-            if is_doubtful && call.run(|ctx| read.is_singular(ctx))? {
-                return Err(PyValueError::new_err(format!(
-                    "the matrix is singular, as an exact solution of A x = 0 proves: no precision gives {} digits",
-                    self.goal
-                )));
+            if is_doubtful && call.run(|ctx| read.a.is_singular(ctx))? {
+                return Err(PyValueError::new_err(format!("{SINGULAR}: no precision gives {} digits", self.goal)));
             }
             if !self.search.record(outcome) {
                 break;

@@ -11,8 +11,9 @@ create_exception!(
     PyValueError,
     "The matrix is not positive definite at this precision.\n\n`index` (from 0) is the first computed pivot that is \
      not positive. `more_bits_might_help` is True if rounding can explain the pivot, False if it is proven that no \
-     precision helps, and None if neither is known. If it is True, `more_bits` is a lower bound of the additional bits \
-     that decide the sign of the pivot; else `more_bits` is None."
+     precision helps, and None if neither is known. If it is True, `more_bits` is a lower bound of the additional \
+     bits that decide the sign of the pivot; else `more_bits` is None. `singular` is True if it is proven that the \
+     matrix is singular, and None if that is not known."
 );
 create_exception!(
     sunzi,
@@ -43,6 +44,9 @@ create_exception!(
 create_exception!(sunzi, DeviceError, PyRuntimeError, "A device is missing, was lost, or refused a call.");
 create_exception!(sunzi, CancelledError, PyRuntimeError, "The call was cancelled.");
 
+/// The result of a proof, where no factorisation stands in front of it.
+pub const SINGULAR: &str = "the matrix is singular, as an exact solution of A x = 0 proves";
+
 /// Adds the exceptions to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -72,7 +76,8 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
             with(py, NotPositiveDefiniteError::new_err(text), |value| {
                 value.setattr("index", index)?;
                 value.setattr("more_bits", bits)?;
-                value.setattr("more_bits_might_help", might_help)
+                value.setattr("more_bits_might_help", might_help)?;
+                value.setattr("singular", (more_bits == MoreBits::Singular).then_some(true))
             })
         }
         Error::NotSymmetric { row, column } => not_symmetric(py, text, row, column),
@@ -136,12 +141,19 @@ pub fn with_accepted(py: Python<'_>, exception: PyErr, function: &str, instead: 
     if exception.is_instance_of::<NotSymmetricError>(py) {
         return of_symmetric(py, exception, function);
     }
-    let is_proven = |exception: &PyErr| exception.value(py).getattr("more_bits_might_help")?.is_truthy();
-    if exception.is_instance_of::<NotPositiveDefiniteError>(py) && is_proven(&exception).is_ok_and(|might| !might) {
-        let remark = format!(
-            "{function} accepts symmetric positive definite matrices; for other symmetric matrices use {instead}"
+    let is_indefinite = |value: &Bound<'_, PyAny>| {
+        let might_help: Option<bool> = value.getattr("more_bits_might_help")?.extract()?;
+        Ok::<_, PyErr>(might_help == Some(false) && !value.getattr("singular")?.is_truthy()?)
+    };
+    let is_refused = exception.is_instance_of::<NotPositiveDefiniteError>(py);
+    if is_refused && is_indefinite(exception.value(py).as_any()).unwrap_or(false) {
+        return with_remark(
+            py,
+            exception,
+            &format!(
+                "{function} accepts symmetric positive definite matrices; for other symmetric matrices use {instead}"
+            ),
         );
-        return with_remark(py, exception, &remark);
     }
     exception
 }
@@ -165,7 +177,7 @@ pub fn if_not_symmetric(py: Python<'_>, exception: PyErr, remark: &str) -> PyErr
 fn in_python(more_bits: MoreBits) -> (Option<u32>, Option<bool>) {
     match more_bits {
         MoreBits::AtLeast(bits) => (Some(bits), Some(true)),
-        MoreBits::Unknown => (None, None),
+        MoreBits::Unknown | MoreBits::SingularAsRead { .. } => (None, None),
         proven => (None, Some(proven.might_help())),
     }
 }

@@ -105,7 +105,7 @@ impl Cholesky {
         }
         let a = Symmetric::read(&call, operand, &[])?;
         let rounding = a.rounding(None);
-        let factored = call.run(|ctx| a.factor(ctx));
+        let factored = call.run(|ctx| a.factor_or_reason(ctx));
         let factor = factored.map_err(|error| with_accepted(call.py(), error, "Cholesky", "sunzi.Ldlt(a)"))?.result;
         Ok(Cholesky { factor, kind: a.shape.kind, rounding, balls: None })
     }

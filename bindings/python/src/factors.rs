@@ -4,14 +4,14 @@ use crate::answers::{GivenSystem, RequestedDigits, SystemOperands, answer};
 use crate::balls;
 use crate::call::Call;
 use crate::choices::{SYMMETRIC, json, part_of};
-use crate::errors::{of_symmetric, with_accepted};
+use crate::errors::{SINGULAR, exception, of_symmetric, with_accepted, with_remark};
 use crate::functions::number;
 use crate::input::Operand;
 use crate::output::{ResultForm, Shape, give};
 use crate::symmetric::Symmetric;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use sunzi::{LdltOptions, Outcome};
+use sunzi::{Error, LdltOptions, Outcome};
 
 /// The call that inverts symmetric matrices that are not positive definite.
 const FOR_SYMMETRIC: &str = "sunzi.Ldlt(a).solve(sunzi.eye(n, precision=bits))";
@@ -24,6 +24,19 @@ impl Symmetric {
     pub fn ldlt(&self, ctx: &sunzi::Context) -> sunzi::Result<Outcome<sunzi::Ldlt, sunzi::report::SolveReport>> {
         sunzi::ldlt_with(ctx, self.operand(), self.precision_bits, &LdltOptions::new().accuracy(self.accuracy))
     }
+
+    /// `A = L D L^T`; the exception for a pivot that is 0 states that the matrix is singular if that is proven.
+    ///
+    /// # Errors
+    /// As [`Symmetric::ldlt`].
+    pub fn ldlt_in(&self, call: &mut Call<'_>) -> PyResult<Outcome<sunzi::Ldlt, sunzi::report::SolveReport>> {
+        call.run(|ctx| Ok(self.ldlt(ctx).map_err(|error| (self.is_singular(ctx).unwrap_or(false), error))))?.map_err(
+            |(is_singular, error)| match error {
+                Error::Singular { .. } if is_singular => with_remark(call.py(), exception(call.py(), error), SINGULAR),
+                error => exception(call.py(), error),
+            },
+        )
+    }
 }
 
 /// The native part of the function of this name in `sunzi`.
@@ -31,7 +44,7 @@ impl Symmetric {
 pub fn ldlt<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
     let a = Symmetric::of(&call, a, &[])?;
-    let Outcome { result: factors, report } = call.run(|ctx| a.ldlt(ctx))?;
+    let Outcome { result: factors, report } = a.ldlt_in(&mut call)?;
     let (py, pivots) = (call.py(), factors.pivots().clone());
     let lower = call.finish(factors.lower().clone(), ResultForm::General, a.shape, json(&report)?)?;
     let column = Shape { container: a.shape.container.of_one_dimension(), ..a.shape };
@@ -60,7 +73,10 @@ pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
     let a = Symmetric::read(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
     let options = a.options().digits(call.wants_report());
-    let inverted = call.run(|ctx| sunzi::inverse_with(ctx, a.operand(), a.precision_bits, &options));
+    let inverted = call.run(|ctx| {
+        let inverted = sunzi::inverse_with(ctx, a.operand(), a.precision_bits, &options);
+        inverted.map_err(|error| a.explained(ctx, error))
+    });
     let accepted = |error| with_accepted(call.py(), error, "inverse", FOR_SYMMETRIC);
     let Outcome { result, report } = inverted.map_err(accepted)?;
     call.finish(result.into_matrix(), ResultForm::Symmetric, a.shape, json(&report)?)
@@ -76,7 +92,7 @@ pub fn det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult
         return balls::det(call, a, uplo).map_err(|error| of_symmetric(options.py(), error, "det"));
     }
     let a = Symmetric::read(&call, a, &[])?;
-    let value = call.run(|ctx| a.factor(ctx)?.result.det());
+    let value = call.run(|ctx| a.factor_or_reason(ctx)?.result.det());
     let value = value.map_err(|error| with_accepted(call.py(), error, "det", "sunzi.Ldlt(a).det()"))?;
     number(call.py(), &value, a.shape)
 }
@@ -88,7 +104,7 @@ pub fn condition<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> Py
     let scaled = call.flag("scaled")?;
     let a = Symmetric::of(&call, a, &[])?;
     let value = call.run(|ctx| {
-        let factor = a.factor(ctx)?.result;
+        let factor = a.factor_or_reason(ctx)?.result;
         match scaled {
             true => factor.scaled_condition(ctx),
             false => factor.condition_estimate(ctx, &a.operand().one_norm()?),

@@ -232,11 +232,11 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
         // The upper factor is made in addition to the lower one.
         Some(Named { uplo: Uplo::Upper, .. }) => {
             let bytes = sunzi::Matrix::bytes_for(a.view.rows(), a.view.rows(), a.precision_bits);
-            let Outcome { result, mut report } = beside(ctx, bytes, |own| a.factor(own))?;
+            let Outcome { result, mut report } = beside(ctx, bytes, |own| a.factor_or_reason(own))?;
             report.planned_bytes += bytes;
             Ok((result.factor().view().transposed().to_matrix()?, report))
         }
-        _ => a.factor(ctx).map(|Outcome { result, report }| (result.into_factor(), report)),
+        _ => a.factor_or_reason(ctx).map(|Outcome { result, report }| (result.into_factor(), report)),
     });
     let (factor, report) = factored.map_err(|error| with_accepted(py, error, "cholesky", "sunzi.ldlt(a)"))?;
     call.finish(factor, ResultForm::General, a.shape, json(&report)?)
@@ -273,18 +273,16 @@ pub fn solve<'py>(
     let b = b.view(call.py(), Bits::InFull(bits))?;
     let wants_report = call.wants_report();
     let solved = call.run(|ctx| {
+        let explained = |error| a.explained(ctx, error);
         let Some(factor_bits) = factor_bits else {
-            let Outcome { result, report } = sunzi::solve_with(
-                ctx,
-                a.operand(),
-                b.entries(),
-                bits,
-                &a.options().digits(wants_report).rounding(a.rounding(Some(&b))),
-            )?;
+            let options = a.options().digits(wants_report).rounding(a.rounding(Some(&b)));
+            let solved = sunzi::solve_with(ctx, a.operand(), b.entries(), bits, &options);
+            let Outcome { result, report } = solved.map_err(explained)?;
             return Ok((result, serde_json::to_string(&report).ok()));
         };
         let options = RefineOptions::new().factor_bits(factor_bits);
-        let Outcome { result, report } = sunzi::solve_refined_with(ctx, a.operand(), b.entries(), bits, &options)?;
+        let solved = sunzi::solve_refined_with(ctx, a.operand(), b.entries(), bits, &options);
+        let Outcome { result, report } = solved.map_err(explained)?;
         Ok((result, serde_json::to_string(&report).ok()))
     });
     let py = call.py();
@@ -314,7 +312,7 @@ pub fn log_det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
         return balls::log_det(call, a, uplo).map_err(|error| of_symmetric(options.py(), error, "log_det"));
     }
     let a = Symmetric::read(&call, a, &[])?;
-    let value = call.run(|ctx| Ok(a.factor(ctx)?.result.log_det()));
+    let value = call.run(|ctx| Ok(a.factor_or_reason(ctx)?.result.log_det()));
     let value = value.map_err(|error| with_accepted(call.py(), error, "log_det", "sunzi.Ldlt(a).det()"))?;
     number(call.py(), &value, a.shape)
 }

@@ -56,7 +56,7 @@ impl Ldlt {
         given.set_item("accuracy", accuracy)?;
         let mut call = Call::new(&given)?;
         let a = Symmetric::of(&call, a, &[])?;
-        Ok(Ldlt { factors: call.run(|ctx| a.ldlt(ctx))?.result, kind: a.shape.kind })
+        Ok(Ldlt { factors: a.ldlt_in(&mut call)?.result, kind: a.shape.kind })
     }
 
     /// The unit lower triangular factor as a `Matrix`.

@@ -6,8 +6,11 @@ use crate::input::{Bits, Operand};
 use crate::output::Shape;
 use crate::view::View;
 use pyo3::prelude::*;
-use sunzi::estimate::InputRounding;
-use sunzi::{Accuracy, CholeskyOptions, Outcome};
+use rug::Rational;
+use std::collections::HashMap;
+use sunzi::estimate::{InputRounding, singularity, singularity_as_written};
+use sunzi::io::WrittenEntry;
+use sunzi::{Accuracy, CholeskyOptions, Error, MoreBits, Outcome};
 
 /// A symmetric matrix, the selected triangle if one is selected, and the precision of results computed from it.
 pub struct Symmetric {
@@ -16,6 +19,8 @@ pub struct Symmetric {
     pub precision_bits: u32,
     pub accuracy: Accuracy,
     pub shape: Shape,
+    /// The entries that were rounded, as they were given; `None` where these are not known.
+    written: Option<Vec<WrittenEntry>>,
 }
 
 impl Symmetric {
@@ -46,7 +51,9 @@ impl Symmetric {
         let uplo = call.choice("uplo", SYMMETRIC)?;
         let accuracy = call.choice("accuracy", ACCURACIES)?;
         let shape = Shape { container: a.container, kind: a.kind };
-        Ok(Symmetric { view: a.view(call.py(), Bits::InFull(precision_bits))?, uplo, precision_bits, accuracy, shape })
+        let (view, written) = a.view_and_written(call.py(), Bits::InFull(precision_bits))?;
+        let written = written.filter(|written| uplo.is_some() || are_mirrored(written));
+        Ok(Symmetric { view, uplo, precision_bits, accuracy, shape, written })
     }
 
     /// The operand.
@@ -74,4 +81,63 @@ impl Symmetric {
     ) -> sunzi::Result<Outcome<sunzi::Cholesky, sunzi::report::CholeskyReport>> {
         sunzi::cholesky_with(ctx, self.operand(), self.precision_bits, &self.options())
     }
+
+    /// The factor; an error states that the matrix is singular if that is proven.
+    ///
+    /// # Errors
+    /// As [`sunzi::cholesky()`].
+    pub fn factor_or_reason(
+        &self,
+        ctx: &sunzi::Context,
+    ) -> sunzi::Result<Outcome<sunzi::Cholesky, sunzi::report::CholeskyReport>> {
+        self.factor(ctx).map_err(|error| self.explained(ctx, error))
+    }
+
+    /// The error of a factorisation, with the reason that the matrix is singular where that is proven.
+    pub fn explained(&self, ctx: &sunzi::Context, error: Error) -> Error {
+        match error {
+            Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits } if more_bits.might_help() => {
+                // Without a proof, or where the search for one fails, the first error stands.
+                let (more_bits, enough_bits) = match self.found_singular(ctx) {
+                    Ok(Some(found)) => (found, None),
+                    _ => (more_bits, enough_bits),
+                };
+                Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits }
+            }
+            other => other,
+        }
+    }
+
+    /// Whether the matrix as it was given is proven to be singular.
+    ///
+    /// # Errors
+    /// As [`singularity`].
+    pub fn is_singular(&self, ctx: &sunzi::Context) -> sunzi::Result<bool> {
+        Ok(self.found_singular(ctx)? == Some(MoreBits::Singular))
+    }
+
+    /// What is proven: that the matrix as it was given is singular, or else, where the numbers that were given are not
+    /// known, that it is with the numbers that are. Nothing where the memory limit has no room to find out.
+    fn found_singular(&self, ctx: &sunzi::Context) -> sunzi::Result<Option<MoreBits>> {
+        // As the program counts it: scaled integers, numbers as they were given, and words modulo a prime.
+        let order = self.view.rows() as u64;
+        let bytes = order.saturating_mul(order).saturating_mul(160 + u64::from(self.view.precision_bits()) / 2);
+        if ctx.memory_bytes().is_some_and(|limit| bytes > limit) {
+            return Ok(None);
+        }
+        let (found, proof) = match (&self.written, self.view.rounded_bits()) {
+            (Some(written), _) => (singularity_as_written(self.operand(), written)?, MoreBits::Singular),
+            (None, None) => (singularity(self.operand())?, MoreBits::Singular),
+            (None, Some(bits)) => (singularity(self.operand())?, MoreBits::SingularAsRead { bits }),
+        };
+        Ok(found.is_proven_singular().then_some(proof))
+    }
+}
+
+/// Whether each entry is given on both sides of the diagonal by the same number: what was rounded may be equal although
+/// it was not before.
+fn are_mirrored(written: &[WrittenEntry]) -> bool {
+    let by_place: HashMap<(usize, usize), &Rational> =
+        written.iter().map(|entry| ((entry.row, entry.col), &entry.value)).collect();
+    written.iter().all(|entry| by_place.get(&(entry.col, entry.row)) == Some(&&entry.value))
 }

@@ -512,3 +512,79 @@ def test_the_factor_takes_a_part_of_the_memory_limit() -> None:
     factor = sunzi.Cholesky(a)
     solve = least_limit(lambda context: factor.solve(b, context=context))
     assert least_limit(lambda context: sunzi.solve(a, b, context=context)) == solve + factor.L.nbytes
+
+
+SINGULAR = "the matrix is singular, as an exact solution of A x = 0 proves"
+
+
+def singular_matrices() -> list[list[list[object]]]:
+    """Matrices that are singular as they are given, and mostly not once their numbers are rounded."""
+    tenths = [[Fraction(1, 10), Fraction(3, 10)], [Fraction(3, 10), Fraction(9, 10)]]
+    texts = [["0.1", "3/10"], ["0.3", "0.9"]]
+    return [[[1, 1], [1, 1]], [["1/3", "1/3"], ["1/3", "1/3"]], [[Fraction(1, 3)] * 2] * 2, tenths, texts]
+
+
+@pytest.mark.parametrize("a", singular_matrices())
+def test_a_singular_matrix_is_named_so(a: list[list[object]]) -> None:
+    """At each precision at which rounding gives no factor; none says that more bits would help."""
+    calls: list[Callable[[int], object]] = [
+        lambda bits: sunzi.cholesky(a, precision=bits),
+        lambda bits: sunzi.cholesky(a, precision=bits, uplo="upper"),
+        lambda bits: sunzi.Cholesky(a, precision=bits),
+        lambda bits: sunzi.solve(a, [1, 1], precision=bits),
+        lambda bits: sunzi.solve(a, [1, 1], precision=bits, certified=True, report={}),
+        lambda bits: sunzi.inverse(a, precision=bits),
+        lambda bits: sunzi.det(a, precision=bits),
+        lambda bits: sunzi.log_det(a, precision=bits),
+    ]
+    for call in calls:
+        refused = 0
+        for bits in range(90, 130):
+            try:
+                call(bits)
+            except sunzi.NotPositiveDefiniteError as error:
+                refused += 1
+                assert str(error).endswith(f"{SINGULAR}: more bits will not help"), str(error)
+                assert error.singular is True and error.more_bits is None and error.more_bits_might_help is False
+        assert refused > 0
+    for digits in (5, 40):
+        with pytest.raises(ValueError, match=SINGULAR):
+            sunzi.solve(a, [1, 1], digits=digits)
+        with pytest.raises(ValueError, match=SINGULAR):
+            sunzi.inverse(a, digits=digits)
+    if a == [[1, 1], [1, 1]]:
+        for factor in (sunzi.ldlt, sunzi.Ldlt):
+            with pytest.raises(sunzi.SingularError, match=SINGULAR):
+                factor(a, precision=100)
+    with pytest.raises(sunzi.SingularError, match="zero on the diagonal at index 0") as regular:
+        sunzi.ldlt([[0, 1], [1, 0]], precision=100)
+    assert "is singular, as" not in str(regular.value)
+
+
+def test_a_matrix_that_may_be_regular_is_not_named_singular() -> None:
+    """Numbers that were rounded before, or differ from their mirror images before they are rounded."""
+    third = Fraction(1, 3)
+    known, unknown = 0, 0
+    for bits in range(60, 80):
+        rounded_before = sunzi.Matrix([[third, third], [third, third]], precision=bits)
+        as_read = f"as read, with numbers rounded to {bits} bits where"
+        for a, words in ((rounded_before, as_read), (rounded_before.rounded(bits - 5), SINGULAR)):
+            try:
+                sunzi.cholesky(a)
+            except sunzi.NotPositiveDefiniteError as error:
+                assert words in str(error)
+                known += error.singular is True
+                unknown += error.singular is None and error.more_bits_might_help is None
+    assert known > 0 and unknown > 0
+    regular = [[third, third], [third, third + Fraction(1, 2**400)]]
+    uneven = [[third, third], [third + Fraction(1, 2**400), third]]
+    for a in (regular, uneven):
+        for bits in range(90, 130):
+            for call in (sunzi.cholesky, sunzi.inverse, sunzi.log_det):
+                try:
+                    call(a, precision=bits)
+                except sunzi.NotPositiveDefiniteError as error:
+                    assert error.singular is None and "more bits will not help" not in str(error)
+    with pytest.raises(sunzi.NotPositiveDefiniteError, match="cannot explain the pivot") as caught:
+        sunzi.cholesky([[1, 2], [2, 1]], precision=100)
+    assert caught.value.singular is None

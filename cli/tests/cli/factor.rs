@@ -266,7 +266,7 @@ fn systems_that_cannot_be_solved() {
         &sandbox,
         "trsm T.mtx T.mtx -o Q.mtx --precision 100",
         3,
-        "singular: zero on the diagonal at index 2 (counted from 1)",
+        "zero on the diagonal at index 2: the triangular matrix is singular",
     );
     refused(&sandbox, "trsm T.mtx B.mtx -o Q.mtx --precision 100", 3, "trsm: shapes do not fit: 3 x 3 against 2 x 1");
     refused(&sandbox, "trsm T.mtx T.mtx -o Q.mtx --precision 100 --alpha nan", 2, "--alpha: 'nan'");

@@ -50,9 +50,9 @@ fn a_small_system_has_its_exact_solution() {
     assert!(line.contains("LU with partial pivoting of 3 rows: growth of U at most 2^"), "{line}");
     assert!(line.contains("correct digits not estimated"), "{line}");
     let x = read(&sandbox, "X.mtx", 128);
-    for (row, entries) in [[1, -2], [2, 1], [3, 0]].iter().enumerate() {
+    for (row, entries) in [[1_i32, -2], [2, 1], [3, 0]].iter().enumerate() {
         for (col, entry) in entries.iter().enumerate() {
-            let error = Float::with_val(128, x.float(row, col) - *entry).abs();
+            let error = Float::with_val(160, x.float(row, col) - *entry).abs();
             assert!(error < Float::with_val(64, 1e-36), "({row}, {col}): {error}");
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// No command of these tests takes as long on any machine: what does hangs.
@@ -105,6 +105,15 @@ impl Sandbox {
     }
 
     pub fn signal(&self, child: &Child, name: &str) {
+        // A busy machine may take long to start the program: before it answers signals they have another effect.
+        if let Some(bit) =
+            ["INT", "TERM"].into_iter().zip([1, 14]).find(|(known, _)| *known == name).map(|found| found.1)
+        {
+            let start = Instant::now();
+            while !answers(child.id(), bit) && start.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
         let sent = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
@@ -152,4 +161,11 @@ pub fn named_minimum(error: &str) -> u64 {
     let named = error.split("at least ").nth(1).unwrap();
     let bytes = named.split_once('(').map_or(named, |(_, bytes)| bytes);
     bytes.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Whether a process has a handler of the signal with this bit in its masks, as far as the system shows it.
+fn answers(process: u32, bit: u32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{process}/status")) else { return true };
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask >> bit & 1 == 1)
 }

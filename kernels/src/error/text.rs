@@ -96,7 +96,7 @@ mod tests {
             (Error::NotFinite { row: 0, column: 7, kind: "NaN" }, "row 0, column 7 is NaN", "row 1, column 8 is NaN"),
             (Error::SelfCheck { row: 4, column: 4 }, "row 4, column 4:", "row 5, column 5:"),
             (Error::NoPivot { index: 4, working_bits: 90 }, "in column 4 all", "in column 5 all"),
-            (Error::Singular { index: 0 }, "diagonal at index 0", "diagonal at index 1 (counted from 1)"),
+            (Error::Singular { index: 0 }, "diagonal at index 0: the", "diagonal at index 1: the"),
             (
                 Error::NotSymmetric { row: 1, column: 0 },
                 "at row 1, column 0 and at row 0, column 1 differ",

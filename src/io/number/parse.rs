@@ -6,7 +6,7 @@ use super::{Field, NumberReader, Refusal};
 use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
 use rug::ops::Pow;
-use rug::{Float, Integer};
+use rug::{Float, Integer, Rational};
 
 /// The reason why a text is not a number that can be stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -61,6 +61,17 @@ impl NumberParser {
     pub fn new(precision_bits: u32) -> NumberParser {
         let reader = NumberReader::new(precision_bits.clamp(2, MAXIMUM_PRECISION_BITS));
         NumberParser { reader, limbs: Vec::new() }
+    }
+
+    /// Keeps decimals and fractions as they are written from now on: see [`NumberParser::take_written`].
+    pub fn keep_written(&mut self) {
+        self.reader.keep_written();
+    }
+
+    /// The decimal or fraction parsed last as it was written, without rounding; `None` where such numbers are not kept,
+    /// for numbers that are never rounded, and for decimal exponents beyond 20,000.
+    pub fn take_written(&mut self) -> Option<Rational> {
+        self.reader.take_written()
     }
 
     /// The number in `text`.

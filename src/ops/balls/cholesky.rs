@@ -24,16 +24,21 @@ const STEPS: usize = 100;
 /// Amount by which a candidate for a bound is raised, as a power of two.
 const RAISED_LOG2: i32 = -20;
 
+/// Pairs of equal entries that count as one, at most this times the order: their cost is that of the other sums.
+const PAIRS_OF_ROW: usize = 4;
+
 /// A bound is not improved upon where it is at most this times what the iteration has reached from below.
 const SHARP_RATIO: f64 = 1.03;
 
 /// Balls that contain the lower triangular `L` with `A = L L^T` for every symmetric point of `a`.
 ///
 /// Shapes: `a` is `n x n` with a symmetric midpoint; only the lower triangle of the radii is used. Above the diagonal
-/// both midpoint and radius are 0. Radius: to first order the sum of all derivatives times the radii. Cost: a
-/// factorisation with as many bits as `precision_bits` and the condition require, the inverse of a triangle, `n^3 / 2`
-/// multiply-adds with about `log2` of the condition number as bits, and `n^3` multiply-adds with 64 bits or more.
-/// Source: docs/CHECKS.md, "Balls".
+/// both midpoint and radius are 0. Radius: to first order the sum of the magnitudes of all derivatives, times the
+/// radii; equal entries, `(i, j)` and `(j, i)`, count as one for the `4 n` pairs with the largest radii relative to the
+/// diagonal, and as two otherwise. Cost: a factorisation with as many bits as `precision_bits` and the condition
+/// require, the inverse of a triangle, `n^3 / 2` multiply-adds of as many bits as the condition takes, `n^3` of 64 bits
+/// or more, and for the pairs in each entry `(i, j)` two of the former and six of the latter for each pair up to row
+/// `j`. Source: docs/CHECKS.md, "Balls".
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};
@@ -56,8 +61,9 @@ pub fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ba
     let (order, midpoint) = (factor.rows(), factor.view().rounded(precision_bits)?);
     let perturbation = perturbation(ctx, a, factor.view())?;
     let inverse = InverseFactor::of(ctx, &definite)?;
-    let columns = columns(&definite, &inverse, &perturbation).map_err(|row| not_definite(a, row))?;
-    let moved = off_diagonal(&definite, &inverse, &columns)?;
+    let pairs = EqualEntries::of(a.midpoint(), &perturbation);
+    let columns = columns(&definite, &inverse, &perturbation, &pairs).map_err(|row| not_definite(a, row))?;
+    let moved = off_diagonal(&definite, &inverse, &columns, &pairs)?;
     let radius = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| {
         if row < col {
             return Float::new(RADIUS_BITS);
@@ -78,10 +84,102 @@ pub fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ba
 struct FactorColumn {
     /// `D |p|`: a bound of the perturbation times the vector that belongs to the column.
     image: Vec<Float>,
+    /// The same for the rows up to that of the column, where of the pairs only what moves `p` counts.
+    without_pairs: Vec<Float>,
     /// A lower bound of the pivots of all points relative to that of the midpoint, positive.
     least: Float,
     /// An upper bound of the distance of these ratios from 1.
     drop: Float,
+}
+
+/// Equal entries `(k, m)` and `(m, k)` whose bounds count once: the derivative with respect to both is the sum of two
+/// terms, which may cancel.
+struct EqualEntries {
+    /// The rows and columns, `k > m`, by `k`, with their bounds.
+    chosen: Vec<(usize, usize, Float)>,
+    /// The columns `m` of each row `k` that are chosen, of both triangles.
+    of_row: Vec<Vec<bool>>,
+}
+
+impl EqualEntries {
+    /// The pairs with the largest bounds relative to the diagonal.
+    fn of(midpoint: &Matrix, perturbation: &Matrix) -> EqualEntries {
+        let order = midpoint.rows();
+        let diagonal: Vec<Float> = (0..order).map(|at| midpoint.float(at, at)).collect();
+        let mut all: Vec<(Float, usize, usize)> = Vec::new();
+        for (k, m) in (0..order).flat_map(|k| (0..k).map(move |m| (k, m))) {
+            let bound = perturbation.float(k, m);
+            if !bound.is_zero() {
+                let size = Float::with_val(RADIUS_BITS, &diagonal[k] * &diagonal[m]);
+                all.push((bound.square() / size, k, m));
+            }
+        }
+        all.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+        all.truncate(PAIRS_OF_ROW * order);
+        let mut of_row = vec![vec![false; order]; order];
+        let mut chosen: Vec<(usize, usize, Float)> = Vec::with_capacity(all.len());
+        for (_, k, m) in all {
+            (of_row[k][m], of_row[m][k]) = (true, true);
+            chosen.push((k, m, perturbation.float(k, m)));
+        }
+        chosen.sort_by_key(|&(k, m, _)| (k, m));
+        EqualEntries { chosen, of_row }
+    }
+
+    /// `D |p|` in the rows up to that of the column, where the bounds of pairs are multiplied by `|p - w|` only.
+    fn rest(&self, bounds: &[Vec<Float>], whole: &[Float], moved: &[Float]) -> Vec<Float> {
+        let row = |k: usize| {
+            let of_pair = &self.of_row[k];
+            dot(&bounds[k], (0..whole.len()).map(|m| if of_pair[m] { &moved[m] } else { &whole[m] }))
+        };
+        (0..whole.len()).map(row).collect()
+    }
+
+    /// The sum over the pairs up to row `col` of their bounds times `|v_k w_m + v_m w_k|`.
+    fn first_order(&self, vector: &[Known], own: &InverseRow, unit: &Float) -> Upper {
+        let within = self.chosen.iter().take_while(|(k, ..)| *k < vector.len());
+        within.fold(Upper::zero(), |sum, (k, m, bound)| {
+            let (near, off) = (&vector[*k].value, &vector[*m].value);
+            let bits = near.prec();
+            let product = Float::with_val(bits, near * &own.near[*m]);
+            let cancelled = product + Float::with_val(bits, off * &own.near[*k]);
+            let size = Float::with_val_round(RADIUS_BITS, cancelled.abs_ref(), Round::Up).0;
+            let error = vector[*k].error_of_product(own, *m, unit).add(&vector[*m].error_of_product(own, *k, unit).0);
+            sum.add(&Upper(size).add(&error.0).times(bound).0)
+        })
+    }
+}
+
+/// A number that is known up to an error.
+struct Known {
+    value: Float,
+    /// At most this is the error.
+    off: Upper,
+    /// At least the magnitude.
+    size: Float,
+}
+
+impl Known {
+    /// A bound of the error of the computed product with entry `at` of a row of `W`, and of its share of the rounding
+    /// of a sum.
+    fn error_of_product(&self, own: &InverseRow, at: usize, unit: &Float) -> Upper {
+        let known = Upper(own.size[at].clone()).times(unit).add(&own.off[at]).times(&self.size);
+        Upper(self.off.0.clone()).times(&own.size[at]).add(&known.0)
+    }
+}
+
+/// A row of `W = L^-1` up to its diagonal, with bounds of its errors and magnitudes.
+struct InverseRow {
+    near: Vec<Float>,
+    off: Vec<Float>,
+    size: Vec<Float>,
+}
+
+impl InverseRow {
+    fn of(inverse: &InverseFactor, row: usize) -> InverseRow {
+        let of = |matrix: &Matrix| (0..=row).map(|at| matrix.float(row, at)).collect();
+        InverseRow { near: of(&inverse.near), off: of(&inverse.off), size: of(&inverse.size) }
+    }
 }
 
 /// The columns; otherwise the first row whose pivot is not proven to be positive for all points.
@@ -89,6 +187,7 @@ fn columns(
     definite: &Definite,
     inverse: &InverseFactor,
     perturbation: &Matrix,
+    pairs: &EqualEntries,
 ) -> std::result::Result<Vec<FactorColumn>, usize> {
     let order = perturbation.rows();
     let perturbation = (0..order).map(|row| (0..order).map(|col| perturbation.float(row, col)).collect());
@@ -108,7 +207,8 @@ fn columns(
         }
         let least = Float::with_val_round(RADIUS_BITS, left.sqrt_ref(), Round::Down).0;
         let drop = change.over(&Float::with_val_round(RADIUS_BITS, &least + 1u32, Round::Down).0).0;
-        columns.push(FactorColumn { image, least, drop });
+        let without_pairs = pairs.rest(&perturbation, &whole, &moved);
+        columns.push(FactorColumn { image, without_pairs, least, drop });
         leading.extend(inverse, col);
     }
     Ok(columns)
@@ -160,9 +260,7 @@ impl LeadingInverse {
         self.near.push(vec![Float::new(self.bits); row + 1]);
         self.off.push(vec![Upper::zero(); row + 1]);
         self.size.push(vec![Float::new(RADIUS_BITS); row + 1]);
-        let near: Vec<Float> = (0..=row).map(|at| inverse.near.float(row, at)).collect();
-        let off: Vec<Float> = (0..=row).map(|at| inverse.off.float(row, at)).collect();
-        let size: Vec<Float> = (0..=row).map(|at| inverse.size.float(row, at)).collect();
+        let InverseRow { near, off, size } = InverseRow::of(inverse, row);
         for i in (0..=row).filter(|&i| !size[i].is_zero()) {
             for j in (0..=i).filter(|&j| !size[j].is_zero()) {
                 self.near[i][j] += Float::with_val(self.bits, &near[i] * &near[j]);
@@ -249,37 +347,40 @@ fn ratios(last: &[Float], next: &[Float], further: &[Float]) -> (Float, Float) {
     (least.unwrap_or_else(|| Float::new(RADIUS_BITS)), most)
 }
 
-/// Bounds of `|y_ij - l_ij w_j / 2|^T D |p_j|` below the diagonal, where `y_ij = e_i - sum_(m < j) l_im w_m`.
+/// Bounds of `|(y_ij - l_ij w_j / 2)^T dA p_j|` below the diagonal, where `y_ij = e_i - sum_(m < j) l_im w_m`.
 ///
 /// The vectors are sums whose terms cancel, formed in as many bits as the condition takes.
-/// Cost: `n^3 / 3` multiply-adds of few bits.
-fn off_diagonal(definite: &Definite, inverse: &InverseFactor, columns: &[FactorColumn]) -> Result<Matrix> {
+/// Cost: `n^3 / 3` multiply-adds of few bits, and those of the pairs.
+fn off_diagonal(
+    definite: &Definite,
+    inverse: &InverseFactor,
+    columns: &[FactorColumn],
+    pairs: &EqualEntries,
+) -> Result<Matrix> {
     let factor = definite.factor.factor();
     let order = factor.rows();
     let bits = definite.lost_bits + BOUND_BITS;
     let unit = unit(order, bits);
     let mut whole = Matrix::zeros(order, order, RADIUS_BITS)?;
     for row in 0..order {
-        let own: Vec<Float> = (0..row).map(|col| Float::with_val(bits, factor.float(row, col))).collect();
-        let sizes: Vec<Float> = (0..row).map(|col| magnitude(factor.get(row, col))).collect();
-        // The entry of `y` in this row is 1.
-        let mut sums: Vec<Upper> = (0..row).map(|col| Upper(columns[col].image[row].clone())).collect();
-        for k in 0..row {
-            let (mut sum, mut off) = (Float::new(bits), Upper::zero());
-            for col in k..row {
-                let term = Float::with_val(bits, &own[col] * &inverse.near.float(col, k)) >> 1;
-                let known = Upper(inverse.size.float(col, k)).times(&unit).add(&inverse.off.float(col, k));
-                off = off.add(&known.times(&sizes[col]).0);
-                sum -= &term;
-                let size = Float::with_val_round(RADIUS_BITS, sum.abs_ref(), Round::Up).0;
-                sum -= &term;
-                let part = Upper(size).add(&off.0).times(&columns[col].image[k]).0;
-                let sum_of_col = std::mem::replace(&mut sums[col], Upper::zero());
-                sums[col] = sum_of_col.add(&part);
+        let mut vector: Vec<Known> = Vec::with_capacity(row);
+        for (col, column) in columns[..row].iter().enumerate() {
+            let (entry, size) = (Float::with_val(bits, factor.float(row, col)), magnitude(factor.get(row, col)));
+            let own = InverseRow::of(inverse, col);
+            vector.push(Known { value: Float::new(bits), off: Upper::zero(), size: Float::new(RADIUS_BITS) });
+            let halves: Vec<Float> = own.near.iter().map(|near| Float::with_val(bits, &entry * near) >> 1).collect();
+            for (k, known) in vector.iter_mut().enumerate() {
+                let error = Upper(own.size[k].clone()).times(&unit).add(&own.off[k]).times(&size);
+                known.off = Upper(known.off.0.clone()).add(&error.0);
+                known.value -= &halves[k];
+                known.size = Float::with_val_round(RADIUS_BITS, known.value.abs_ref(), Round::Up).0;
+                known.size = Upper(known.size.clone()).add(&known.off.0).0;
             }
-        }
-        for (col, sum) in sums.into_iter().enumerate() {
-            whole.set_float(row, col, &sum.0)?;
+            // The entry of `y` in this row is 1.
+            let sum = Upper(column.image[row].clone()).add(&pairs.first_order(&vector, &own, &unit).0);
+            let rest = dot(vector.iter().map(|known| &known.size), &column.without_pairs);
+            whole.set_float(row, col, &sum.add(&rest).0)?;
+            vector.iter_mut().zip(&halves).for_each(|(known, half)| known.value -= half);
         }
     }
     Ok(whole)

@@ -1,5 +1,5 @@
-//! Accuracy entry by entry of an LU factorisation: how many bits it takes beyond those of accuracy by norms, and whether
-//! the factors keep the promise.
+//! Accuracy entry by entry of an LU factorisation: how many bits it takes beyond those of accuracy by norms, and
+//! whether the factors keep the promise.
 //!
 //! Entry `(i, j)` of `P A - L U` is one rounding of an entry of the scaled `U`, of at most `2^(-w - 1)`, or one of an
 //! entry of `L`, times the pivot of its column. It is small relative to `(|L| |U|)_ij` where the largest of the sum's
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::kernels::max_plus::{self, DepthRow, EMPTY, PANEL};
 use crate::math::bound::{LU_GUARD_BITS, lu_range_bits};
 use crate::math::float::Head;
-use crate::matrix::MatrixView;
+use crate::matrix::{EntryIndex, MatrixView};
 use crate::ops::lu::problem::LuProblem;
 use crate::ops::lu::run::Factors;
 use crate::store::filled;
@@ -26,13 +26,13 @@ const TOGETHER: usize = 256;
 /// The largest depth of an entry other than 0 below the largest of its column.
 pub(super) fn deepest_entry(problem: &LuProblem, a: &MatrixView<'_>) -> u32 {
     let places = (0..problem.order).flat_map(|col| (0..problem.order).map(move |row| (row, col)));
-    let depths = places.filter_map(|(row, col)| own_depth(problem, a.head(row, col), (row, col)));
+    let depths = places.filter_map(|(row, col)| own_depth(problem, a.head(row, col), EntryIndex { row, col }));
     depths.max().unwrap_or(0)
 }
 
 /// The depth of an entry of the matrix below the largest of its column; `None` for 0.
-fn own_depth(problem: &LuProblem, head: Head, (row, col): (usize, usize)) -> Option<u32> {
-    (!head.is_zero()).then(|| (problem.exponent(row, col) - head.exponent()).clamp(0, MOST_DEPTH) as u32)
+fn own_depth(problem: &LuProblem, head: Head, at: EntryIndex) -> Option<u32> {
+    (!head.is_zero()).then(|| (problem.exponent(at) - head.exponent()).clamp(0, MOST_DEPTH) as u32)
 }
 
 /// Bytes of [`needed_bits`].
@@ -66,10 +66,10 @@ pub(super) fn needed_bits(ctx: &Context, problem: &LuProblem, a: &MatrixView<'_>
         let largest = (sum != EMPTY).then(|| i64::from(sum) + 1 + growth);
         lu_range_bits(largest, pivot, || {
             let row = factors.rows[row];
-            own_depth(problem, a.head(row, col), (row, col))
+            own_depth(problem, a.head(row, col), EntryIndex { row, col })
         })
     };
-    let check = Check { order, left: &left, right: &right, need: &need };
+    let check = LuCheck { order, left: &left, right: &right, need: &need };
     let panels = order.div_ceil(PANEL);
     let needed = drive::map_indices(ctx, panels * panels, |at| check.pair(at / panels, at % panels));
     Ok(needed.into_iter().max().unwrap_or(0).saturating_sub(LU_GUARD_BITS))
@@ -91,7 +91,7 @@ fn depths(order: usize, depth: impl Fn(usize, usize) -> i16) -> Result<Vec<Depth
 }
 
 /// The check of factors, in panels of 32 rows by 32 columns.
-struct Check<'a> {
+struct LuCheck<'a> {
     order: usize,
     /// Depths of the rows of `L`.
     left: &'a [DepthRow],
@@ -101,7 +101,7 @@ struct Check<'a> {
     need: &'a (dyn Fn(usize, usize, i16) -> u32 + Sync),
 }
 
-impl Check<'_> {
+impl LuCheck<'_> {
     /// The bits that the entries of a panel of rows in a panel of columns need.
     fn pair(&self, row: usize, col: usize) -> u32 {
         let order = self.order;

@@ -1,9 +1,9 @@
 //! Few rows: one leaf of all columns, on the calling thread and without residues. The same rules, so the same bits.
 
 use crate::context::{Context, Progress};
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::{EntryIndex, Matrix, MatrixView};
 use crate::ops::lu::leaf::{Leaf, Rules};
-use crate::ops::lu::problem::{FactorPlace, LuProblem, Stop};
+use crate::ops::lu::problem::{FactorPlace, LuProblem, LuStop};
 use crate::ops::lu::run::{Factors, growth_of, in_places, store};
 
 /// The kernel name in reports of this path.
@@ -25,8 +25,8 @@ pub(super) fn bytes(problem: &LuProblem, rules: &Rules) -> u64 {
 /// Factors `a`.
 ///
 /// # Errors
-/// [`Stop`].
-pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, problem: &LuProblem, rules: Rules) -> Result<Factors, Stop> {
+/// [`LuStop`].
+pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, problem: &LuProblem, rules: Rules) -> Result<Factors, LuStop> {
     let order = problem.order;
     if order == 0 {
         return Ok(Factors { entries: Matrix::zeros(0, 0, problem.precision_bits)?, rows: Vec::new(), growth_bits: 0 });
@@ -36,7 +36,7 @@ pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, problem: &LuProblem, rule
     let rest = rules.headroom.widths.rest;
     for (row, of_leaf) in leaf.rows().enumerate() {
         for (col, out) in of_leaf.rests.chunks_exact_mut(rest).enumerate() {
-            problem.scaled_limbs(a.get(row, col), (row, col), out);
+            problem.scaled_limbs(a.get(row, col), EntryIndex { row, col }, out);
         }
     }
     let mut rows = (0..order).collect::<Vec<_>>();

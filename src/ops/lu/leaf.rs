@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::kernels::entries::{Reciprocal, Widths, quotient_words};
 use crate::kernels::limbs;
 use crate::math::float::{bit_length, round_shifted};
-use crate::ops::lu::problem::{Headroom, LuProblem, Stop};
+use crate::ops::lu::problem::{Headroom, LuProblem, LuStop};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -47,15 +47,15 @@ impl Rules {
     /// The entry of `U` from its remainder in two's complement: `round(rest 2^-w)`; `magnitude` is scratch.
     ///
     /// # Errors
-    /// [`Stop::Growth`].
-    pub fn upper(&self, rest: &[u64], magnitude: &mut [u64], out: &mut [u64]) -> std::result::Result<(), Stop> {
+    /// [`LuStop::Growth`].
+    pub fn upper(&self, rest: &[u64], magnitude: &mut [u64], out: &mut [u64]) -> std::result::Result<(), LuStop> {
         magnitude.copy_from_slice(rest);
         let negative = limbs::to_magnitude(magnitude);
         let (sign, out): (&mut [u64], &mut [u64]) = out.split_at_mut(1);
         round_shifted(magnitude, self.working_bits.into(), out);
         let bits = bit_length(magnitude).saturating_sub(self.working_bits.into());
         if bits > u64::from(self.entry_bits()) {
-            return Err(Stop::Growth((bits - u64::from(self.working_bits)) as u32));
+            return Err(LuStop::Growth((bits - u64::from(self.working_bits)) as u32));
         }
         sign[0] = u64::from(negative && out.iter().any(|&limb| limb != 0));
         Ok(())
@@ -117,7 +117,7 @@ impl Largest {
 }
 
 /// The private memory of a worker.
-struct Worker {
+struct LeafWorker {
     scratch: Vec<u64>,
     largest: Largest,
 }
@@ -223,12 +223,16 @@ impl Leaf {
     /// exchange is reported.
     ///
     /// # Errors
-    /// [`Stop`], with the column within the leaf.
-    pub fn factor(&mut self, workers: usize, mut exchanged: impl FnMut(usize, usize)) -> std::result::Result<(), Stop> {
+    /// [`LuStop`], with the column within the leaf.
+    pub fn factor(
+        &mut self,
+        workers: usize,
+        mut exchanged: impl FnMut(usize, usize),
+    ) -> std::result::Result<(), LuStop> {
         let rest = self.rules.widths().rest;
         let scratch = || vec![0; self.rules.scratch_words()];
         let mut workers =
-            (0..workers).map(|_| Worker { scratch: scratch(), largest: Largest::default() }).collect::<Vec<_>>();
+            (0..workers).map(|_| LeafWorker { scratch: scratch(), largest: Largest::default() }).collect::<Vec<_>>();
         let mut largest = Largest::default();
         for (at, row) in self.rows().enumerate() {
             largest.see(at, &row.rests[..rest], &mut workers[0].scratch[..rest]);
@@ -243,18 +247,18 @@ impl Leaf {
     }
 
     /// The row of `U` that belongs to a pivot.
-    fn upper_row(&mut self, col: usize, magnitude: &mut [u64]) -> std::result::Result<(), Stop> {
+    fn upper_row(&mut self, col: usize, magnitude: &mut [u64]) -> std::result::Result<(), LuStop> {
         let (rest, words, cols) = (self.rules.widths().rest, self.rules.entry_words(), self.cols);
         for behind in col..cols {
             let own = &self.rests[(col * cols + behind) * rest..][..rest];
             self.rules.upper(own, magnitude, &mut self.upper[(col * cols + behind) * words..][..words])?;
         }
         let is_zero = self.upper(col, col)[1..].iter().all(|&limb| limb == 0);
-        if is_zero { Err(Stop::NoPivot(col)) } else { Ok(()) }
+        if is_zero { Err(LuStop::NoPivot(col)) } else { Ok(()) }
     }
 
     /// The quotients of all rows below a pivot; returns the largest remainder of the next column.
-    fn divide_below(&mut self, col: usize, workers: &mut [Worker]) -> Result<Largest> {
+    fn divide_below(&mut self, col: usize, workers: &mut [LeafWorker]) -> Result<Largest> {
         let (rules, cols, rest) = (self.rules, self.cols, self.rules.widths().rest);
         let words = rules.entry_words();
         let upper = std::mem::take(&mut self.upper);
@@ -268,7 +272,7 @@ impl Leaf {
         drive::parallel_for(
             workers,
             |_| groups.next(),
-            |Worker { scratch, largest }, (group, (rests, entries))| {
+            |LeafWorker { scratch, largest }, (group, (rests, entries))| {
                 let rows = rests.chunks_exact_mut(cols * rest).zip(entries.chunks_exact_mut(cols * words));
                 for (at, (rests, entries)) in rows.enumerate() {
                     let mut row = LeafRow { rests, entries };
@@ -283,7 +287,7 @@ impl Leaf {
         )?;
         self.upper = upper;
         let mut all = Largest::default();
-        for Worker { largest, .. } in workers {
+        for LeafWorker { largest, .. } in workers {
             let own = std::mem::take(largest);
             if !own.magnitude.is_empty() {
                 all.take(own.row, &own.magnitude);
@@ -297,14 +301,14 @@ impl Leaf {
 /// `L` among these rows, row by row.
 ///
 /// # Errors
-/// [`Stop::Growth`].
+/// [`LuStop::Growth`].
 pub(super) fn substitute(
     rules: &Rules,
     lower: &[u64],
     rests: &mut [u64],
     upper: &mut [u64],
     scratch: &mut [u64],
-) -> std::result::Result<(), Stop> {
+) -> std::result::Result<(), LuStop> {
     let (Widths { entry, rest }, words) = (rules.widths(), rules.entry_words());
     let (magnitude, product) = scratch.split_at_mut(rest);
     let count = rests.len() / rest;

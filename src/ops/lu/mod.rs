@@ -1,6 +1,7 @@
 //! `P A = L U` with partial pivoting, for any square matrix: exact sums, one rounding per entry of the factors.
 //!
-//! Promise: the bits of the factors and the order of the rows depend only on the matrix, the precision and the accuracy.
+//! Promise: the bits of the factors and the order of the rows depend only on the matrix, the precision and the
+//! accuracy.
 
 mod check;
 mod direct;
@@ -27,7 +28,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::options::setters;
 use leaf::Rules;
-use problem::{Headroom, LuProblem, Stop};
+use problem::{Headroom, LuProblem, LuStop};
 pub use report::LuReport;
 use run::{Factors, LuSizes};
 use std::time::Instant;
@@ -48,8 +49,8 @@ pub struct LuOptions {
 
 setters! { new LuOptions { accuracy: Accuracy, range_bits: u32 } }
 
-/// Factors `L`, unit lower triangular, and `U`, upper triangular, of `P A = L U`, where `P` orders the rows; the default
-/// value has the factors of the 0 x 0 matrix.
+/// Factors `L`, unit lower triangular, and `U`, upper triangular, of `P A = L U`, where `P` orders the rows; the
+/// default value has the factors of the 0 x 0 matrix.
 #[derive(Clone, Debug, Default)]
 pub struct Lu {
     /// `U` on and above the diagonal, `L` below it.
@@ -81,17 +82,18 @@ pub fn lu<'a>(ctx: &Context, a: impl Into<MatrixView<'a>>, precision_bits: u32) 
 /// Factors `P A = L U` of a square matrix with partial pivoting, rounded to `precision_bits` bits.
 ///
 /// In each column the largest candidate becomes the pivot, in comparisons of exact integers; among equals it is the
-/// first, as in LAPACK's `getrf`. So `|l_ij| <= 1` up to rounding. If the largest entries of the rows, relative to those
-/// of their columns, differ by more than `2^32`, pivots are chosen as if powers of two had scaled the rows to equal size.
+/// first, as in LAPACK's `getrf`. So `|l_ij| <= 1` up to rounding. If the largest entries of the rows, relative to
+/// those of their columns, differ by more than `2^32`, pivots are chosen as if powers of two had scaled the rows to
+/// equal size.
 ///
-/// Shapes: `a` is `n x n` (n may be 0). Accuracy: `|P A - L U|_ij <= 2^(2 - precision_bits) (|L| |U|)_ij` for any n; with
-/// [`Accuracy::Norm`] `|P A - L U|_ij <= 2^(2 - precision_bits) ((|L| |U|)_ij + max(m_j, |u_jj|))`, where `m_j` is the
-/// largest magnitude in column `j` of `A`. The report states whether the
-/// entrywise bound was reached, and the growth of `U`. The bits depend only on `A`, the precision and the accuracy, not
-/// on threads, kernel or memory limit. Cost: `n^3 / 3` word products for each of about `2 precision_bits / 52` primes,
-/// and `n^2` conversions each way. Entrywise accuracy needs primes for `range_bits` more (see the report), and repeats
-/// the factorisation if these were too few; so does an entry of `U` that exceeds the room for growth. Devices are not
-/// used. Source: docs/ALGORITHM.md, "LU with partial pivoting".
+/// Shapes: `a` is `n x n` (n may be 0). Accuracy: `|P A - L U|_ij <= 2^(2 - precision_bits) (|L| |U|)_ij` for any n;
+/// with [`Accuracy::Norm`] `|P A - L U|_ij <= 2^(2 - precision_bits) ((|L| |U|)_ij + max(m_j, |u_jj|))`, where `m_j` is
+/// the largest magnitude in column `j` of `A`. The report states whether the entrywise bound was reached, and the
+/// growth of `U`. The bits depend only on `A`, the precision and the accuracy, not on threads, kernel or memory limit.
+/// Cost: `n^3 / 3` word products for each of about `2 precision_bits / 52` primes, and `n^2` conversions each way.
+/// Entrywise accuracy needs primes for `range_bits` more (see the report), and repeats the factorisation if these were
+/// too few; so does an entry of `U` that exceeds the room for growth. Devices are not used. Source: docs/ALGORITHM.md,
+/// "LU with partial pivoting".
 ///
 /// ```
 /// use sunzi::{Accuracy, Context, LuOptions, Matrix};
@@ -114,7 +116,7 @@ pub fn lu_with<'a>(
     precision_bits: u32,
     options: &LuOptions,
 ) -> Result<Outcome<Lu, LuReport>> {
-    let factoring = Factoring { ctx, a: a.into(), precision_bits, start: Instant::now() };
+    let factoring = LuCall { ctx, a: a.into(), precision_bits, start: Instant::now() };
     let (factors, report) = match options.accuracy {
         Accuracy::Norm => factoring.by_norms()?,
         Accuracy::Entrywise => factoring.entrywise(options.range_bits)?,
@@ -123,14 +125,14 @@ pub fn lu_with<'a>(
 }
 
 /// A factorisation, and when it began.
-struct Factoring<'a> {
+struct LuCall<'a> {
     ctx: &'a Context,
     a: MatrixView<'a>,
     precision_bits: u32,
     start: Instant,
 }
 
-impl Factoring<'_> {
+impl LuCall<'_> {
     fn by_norms(&self) -> Result<(Factors, LuReport)> {
         self.run(self.ctx, &self.problem(0)?)
     }
@@ -183,11 +185,11 @@ impl Factoring<'_> {
             let headroom = problem.headroom(growth_bits);
             match self.with_headroom(ctx, problem, headroom) {
                 Ok(done) => return Ok(done),
-                Err(Stop::Growth(bits)) => growth_bits = bits.max(2 * growth_bits),
-                Err(Stop::NoPivot(index)) => {
+                Err(LuStop::Growth(bits)) => growth_bits = bits.max(2 * growth_bits),
+                Err(LuStop::NoPivot(index)) => {
                     return Err(Error::NoPivot { index, working_bits: problem.working_bits });
                 }
-                Err(Stop::Failed(error)) => return Err(error),
+                Err(LuStop::Failed(error)) => return Err(error),
             }
         }
     }
@@ -197,7 +199,7 @@ impl Factoring<'_> {
         ctx: &Context,
         problem: &LuProblem,
         headroom: Headroom,
-    ) -> std::result::Result<(Factors, LuReport), Stop> {
+    ) -> std::result::Result<(Factors, LuReport), LuStop> {
         let rules = Rules::new(problem, headroom);
         let factors_bytes = Matrix::bytes_for(problem.order, problem.order, problem.precision_bits);
         let report = LuReport::new(ctx, problem);

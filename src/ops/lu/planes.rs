@@ -64,16 +64,15 @@ impl<'w> Strip<'w> {
         engine.moduli().len() * panels * engine.panel_words(width)
     }
 
-    /// A strip with `panels` panels from number `first` on in the front of `words`, of any contents; and the other
-    /// words.
+    /// A strip of some panels in the front of `words`, of any contents; and the other words.
     pub fn cut(
         engine: &dyn PlaneEngine,
-        (first, panels): (usize, usize),
+        panels: Range<usize>,
         width: usize,
         words: &'w mut [u64],
     ) -> (Strip<'w>, &'w mut [u64]) {
-        let (words, rest) = words.split_at_mut(Strip::words(engine, panels, width));
-        (Strip { first, panels, width, words }, rest)
+        let (words, rest) = words.split_at_mut(Strip::words(engine, panels.len(), width));
+        (Strip { first: panels.start, panels: panels.len(), width, words }, rest)
     }
 
     fn plane_words(&self, engine: &dyn PlaneEngine) -> usize {
@@ -163,7 +162,7 @@ pub(super) struct Sums<'w> {
 
 /// A product that is added to sums: rows of `L` by columns of `U`.
 #[derive(Clone)]
-pub(super) struct Update<'a> {
+pub(super) struct StripProduct<'a> {
     /// Columns of `L`.
     pub left: &'a Strip<'a>,
     /// Rows of `U`.
@@ -176,7 +175,7 @@ pub(super) struct Update<'a> {
     pub blocks: Range<usize>,
 }
 
-impl Update<'_> {
+impl StripProduct<'_> {
     /// The shape of the product.
     fn grid(&self) -> BlockGrid {
         BlockGrid::rectangle(self.blocks.len() * BLOCK, self.panels.len() * BLOCK)
@@ -224,13 +223,13 @@ impl<'w> Sums<'w> {
         engine.rows_scratch_words(width, &grid) + engine.plane_words(&grid)
     }
 
-    /// What the planes have in common.
+    /// The shape of a plane.
     pub fn shape(&self) -> SumsShape {
         SumsShape { blocks: self.blocks, block_words: self.block_words }
     }
 
     /// Exchanges two rows in some blocks of columns.
-    pub fn swap_rows(&mut self, (one, other): (usize, usize), blocks: &Range<usize>) {
+    pub fn swap_rows(&mut self, [one, other]: [usize; 2], blocks: &Range<usize>) {
         // The eight columns of a row in a block lie side by side.
         let row = 8 * self.block_words / BLOCK;
         let (all, block_bytes) = (self.blocks, 8 * self.block_words);
@@ -259,12 +258,12 @@ impl SumsShape {
         self,
         engine: &dyn PlaneEngine,
         prime: usize,
-        update: &Update<'_>,
+        update: &StripProduct<'_>,
         plane: &mut [u64],
         scratch: &mut [u64],
     ) {
         let SumsShape { blocks: all, block_words } = self;
-        let Update { left, right, depth, panels, blocks } = update;
+        let StripProduct { left, right, depth, panels, blocks } = update;
         let grid = update.grid();
         if grid.is_empty() || depth.is_empty() {
             return;

@@ -1,9 +1,9 @@
 //! The problem of an LU factorisation: the scaling of its columns, its bits, and its integers.
 //!
 //! Row `i` is scaled by `2^-r_i` and column `j` by `2^-c_j`: `2^c_j` exceeds all entries of the column, and `r_i` is 0
-//! unless the sizes of the rows lie far apart. With `w` working bits the entries of the scaled matrix are integers times
-//! `2^(-2 w)`, those of its factors integers times `2^-w`. All paths follow these rules, so that they give the same bits.
-//! Proofs: docs/ALGORITHM.md, "LU with partial pivoting".
+//! unless the sizes of the rows lie far apart. With `w` working bits the entries of the scaled matrix are integers
+//! times `2^(-2 w)`, those of its factors integers times `2^-w`. All paths follow these rules, so that they give the
+//! same bits. Proofs: docs/ALGORITHM.md, "LU with partial pivoting".
 
 use crate::error::{Error, Result};
 use crate::kernels::entries::Widths;
@@ -12,7 +12,7 @@ use crate::math::bound::{LU_GUARD_BITS, lu_modulus_bits};
 use crate::math::float::{FloatRef, Head, limbs_for, round_shifted};
 #[cfg(test)]
 use crate::math::pivot::round_shift;
-use crate::matrix::MatrixView;
+use crate::matrix::{EntryIndex, MatrixView};
 #[cfg(test)]
 use rug::Integer;
 
@@ -62,7 +62,9 @@ impl LuProblem {
             return Err(Error::NotSquare { operation: "lu", rows: order, cols });
         }
         let row_exponents = row_exponents(&a);
-        let exponent = |col: usize| largest((0..order).map(|row| (a.head(row, col), row_exponents[row]))).unwrap_or(0);
+        let scaled =
+            |row: usize, col: usize| exponent_of(a.head(row, col)).map(|exponent| exponent - row_exponents[row]);
+        let exponent = |col: usize| (0..order).filter_map(|row| scaled(row, col)).max().unwrap_or(0);
         let col_exponents = (0..order).map(exponent).collect();
         let working_bits = precision_bits + LU_GUARD_BITS + range_bits;
         Ok(LuProblem { order, precision_bits, working_bits, row_exponents, col_exponents })
@@ -70,7 +72,7 @@ impl LuProblem {
 
     /// The exponent of the largest entry of the scaled matrix in the place of this entry: it lies below 2 to this
     /// power.
-    pub fn exponent(&self, row: usize, col: usize) -> i64 {
+    pub fn exponent(&self, EntryIndex { row, col }: EntryIndex) -> i64 {
         self.row_exponents[row] + self.col_exponents[col]
     }
 
@@ -86,12 +88,12 @@ impl LuProblem {
     }
 
     /// `round(a_ij 2^(2 w - r_i - c_j))` in two's complement, into all of `out`; ties to even.
-    pub fn scaled_limbs(&self, entry: FloatRef<'_>, (row, col): (usize, usize), out: &mut [u64]) {
+    pub fn scaled_limbs(&self, entry: FloatRef<'_>, at: EntryIndex, out: &mut [u64]) {
         if entry.head.is_zero() {
             return out.fill(0);
         }
         let exponent = entry.head.exponent() - 64 * entry.limbs.len() as i64;
-        let shift = exponent + 2 * i64::from(self.working_bits) - self.exponent(row, col);
+        let shift = exponent + 2 * i64::from(self.working_bits) - self.exponent(at);
         if shift >= 0 {
             // Nothing is rounded.
             out.fill(0);
@@ -105,12 +107,12 @@ impl LuProblem {
 
     /// The same as an integer.
     #[cfg(test)]
-    pub fn scaled_entry(&self, entry: FloatRef<'_>, (row, col): (usize, usize)) -> Integer {
+    pub fn scaled_entry(&self, entry: FloatRef<'_>, at: EntryIndex) -> Integer {
         if entry.head.is_zero() {
             return Integer::new();
         }
         let (integer, exponent) = entry.to_integer_exponent();
-        round_shift(&integer, exponent + 2 * i64::from(self.working_bits) - self.exponent(row, col))
+        round_shift(&integer, exponent + 2 * i64::from(self.working_bits) - self.exponent(at))
     }
 
     /// The power of two of the last bit of an entry of the factors.
@@ -120,21 +122,22 @@ impl LuProblem {
     }
 }
 
-/// Rows whose largest entries differ by no more than this number of bits are not scaled, so that the pivots are those of
-/// the matrix itself.
+/// Rows whose largest entries differ by no more than this number of bits are not scaled, so that the pivots are those
+/// of the matrix itself.
 const ROW_SPREAD_BITS: i64 = 32;
 
-/// The largest exponent of entries, each less an exponent of its own; `None` where all are 0.
-fn largest(entries: impl Iterator<Item = (Head, i64)>) -> Option<i64> {
-    entries.filter(|(head, _)| !head.is_zero()).map(|(head, below)| head.exponent() - below).max()
+/// The exponent of a number, `None` for 0.
+fn exponent_of(head: Head) -> Option<i64> {
+    (!head.is_zero()).then(|| head.exponent())
 }
 
 /// The scaling of the rows: their largest entries relative to their columns, or zeros where these are of similar size.
 fn row_exponents(a: &MatrixView<'_>) -> Vec<i64> {
     let (order, mut rows) = (a.rows(), Vec::with_capacity(a.rows()));
-    let column = |col: usize| largest((0..order).map(|row| (a.head(row, col), 0))).unwrap_or(0);
+    let column = |col: usize| (0..order).filter_map(|row| exponent_of(a.head(row, col))).max().unwrap_or(0);
     let cols = (0..order).map(column).collect::<Vec<_>>();
-    rows.extend((0..order).map(|row| largest((0..order).map(|col| (a.head(row, col), cols[col])))));
+    let entry = |row: usize, col: usize| exponent_of(a.head(row, col)).map(|exponent| exponent - cols[col]);
+    rows.extend((0..order).map(|row| (0..order).filter_map(|col| entry(row, col)).max()));
     let known = || rows.iter().flatten();
     let spread = known().max().zip(known().min()).map_or(0, |(most, least)| most - least);
     let scaled = |exponent: Option<i64>| if spread > ROW_SPREAD_BITS { exponent.unwrap_or(0) } else { 0 };
@@ -143,7 +146,7 @@ fn row_exponents(a: &MatrixView<'_>) -> Vec<i64> {
 
 /// How a factorisation ended without factors.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum LuStop {
     /// All candidates for the pivot of this column are 0.
     NoPivot(usize),
     /// An entry of the scaled `U` takes this number of bits above the point.
@@ -151,8 +154,8 @@ pub(crate) enum Stop {
     Failed(Error),
 }
 
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
-        Stop::Failed(error)
+impl From<Error> for LuStop {
+    fn from(error: Error) -> LuStop {
+        LuStop::Failed(error)
     }
 }

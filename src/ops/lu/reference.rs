@@ -4,8 +4,8 @@
 
 use crate::error::Result;
 use crate::math::pivot::{round_quotient, round_shift};
-use crate::matrix::{Matrix, MatrixView};
-use crate::ops::lu::problem::{FactorPlace, LuProblem, Stop};
+use crate::matrix::{EntryIndex, Matrix, MatrixView};
+use crate::ops::lu::problem::{FactorPlace, LuProblem, LuStop};
 use rug::Integer;
 
 /// The integers of `L` below the diagonal and of `U` on and above it, and the row of the matrix at each place.
@@ -21,9 +21,9 @@ fn quotient(value: &Integer, divisor: &Integer) -> Integer {
 }
 
 /// Factors `a`.
-pub(crate) fn factor(problem: &LuProblem, a: MatrixView<'_>) -> std::result::Result<ReferenceFactors, Stop> {
+pub(crate) fn factor(problem: &LuProblem, a: MatrixView<'_>) -> std::result::Result<ReferenceFactors, LuStop> {
     let order = problem.order;
-    let entry = |row: usize, col: usize| problem.scaled_entry(a.get(row, col), (row, col));
+    let entry = |row: usize, col: usize| problem.scaled_entry(a.get(row, col), EntryIndex { row, col });
     let mut entries = (0..order).map(|row| (0..order).map(|col| entry(row, col)).collect()).collect::<Vec<Vec<_>>>();
     let mut rows = (0..order).collect::<Vec<_>>();
     for col in 0..order {
@@ -43,7 +43,7 @@ pub(crate) fn factor(problem: &LuProblem, a: MatrixView<'_>) -> std::result::Res
         rows.swap(col, pivot);
         let above = round_shift(&entries[col][col], -i64::from(problem.working_bits));
         if above == 0 {
-            return Err(Stop::NoPivot(col));
+            return Err(LuStop::NoPivot(col));
         }
         for row in &mut entries[col + 1..] {
             row[col] = quotient(&row[col], &above);

@@ -10,10 +10,10 @@ use crate::drive;
 use crate::kernels::limbs;
 use crate::kernels::{IntegerBlock, PanelSource, PlaneEngine};
 use crate::math::float::{Head, round_integer};
-use crate::matrix::{Matrix, MatrixView, check_exponent};
+use crate::matrix::{EntryIndex, Matrix, MatrixView, check_exponent};
 use crate::ops::lu::leaf::{Leaf, Rules, rows_of, substitute, substitute_words};
-use crate::ops::lu::planes::{RowMove, Strip, Sums, Update, entry_of_block};
-use crate::ops::lu::problem::{FactorPlace, LuProblem, Stop};
+use crate::ops::lu::planes::{RowMove, Strip, StripProduct, Sums, entry_of_block};
+use crate::ops::lu::problem::{FactorPlace, LuProblem, LuStop};
 use crate::ops::product::steps::{Space, worker_spaces};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use crate::store::{Buffer, zeroed};
@@ -25,7 +25,7 @@ const MOST_WIDTH: usize = 128;
 /// Exponents of two that integers are scaled by: none.
 const SHIFTS: [i64; BLOCK] = [0; BLOCK];
 
-type Stopped<T> = Result<T, Stop>;
+type Stopped<T> = Result<T, LuStop>;
 
 /// The factors of a matrix in one, and the row of the matrix at each place.
 pub(crate) struct Factors {
@@ -123,9 +123,6 @@ impl LuSizes {
     }
 }
 
-/// The private memory of a worker.
-type Worker<'w> = Space<'w>;
-
 /// Scratch of a worker for the integers of eight rows and columns.
 struct LeafSpace<'s> {
     rests: &'s mut [u64],
@@ -154,7 +151,7 @@ impl<'s> LeafSpace<'s> {
 }
 
 /// A factorisation under way.
-struct Factoring<'a, 'w> {
+struct LuRun<'a, 'w> {
     ctx: &'a Context,
     a: MatrixView<'a>,
     problem: &'a LuProblem,
@@ -176,13 +173,13 @@ struct Factoring<'a, 'w> {
     /// The factors, each row where it lies in the matrix.
     factors: Matrix,
     growth_bits: u32,
-    workers: Vec<Worker<'w>>,
+    workers: Vec<Space<'w>>,
 }
 
 /// Factors `a` on planes of `engine`.
 ///
 /// # Errors
-/// [`Stop`].
+/// [`LuStop`].
 pub(crate) fn factor(
     ctx: &Context,
     a: MatrixView<'_>,
@@ -200,8 +197,8 @@ pub(crate) fn factor(
     let workers = worker_spaces(&mut workspace.workers[..workers], limbs, scratch_words)?;
     let operands = workspace.operands.words(sizes.operand_words(engine))?;
     let sums = workspace.products.words(Sums::words(engine, sizes.panels(), sizes.blocks()))?;
-    let (upper, free) = Strip::cut(engine, (0, sizes.blocks()), width, operands);
-    let mut factoring = Factoring {
+    let (upper, free) = Strip::cut(engine, 0..sizes.blocks(), width, operands);
+    let mut factoring = LuRun {
         ctx,
         a,
         problem,
@@ -220,7 +217,7 @@ pub(crate) fn factor(
         workers,
     };
     ctx.install(|| factoring.run())?;
-    let Factoring { rows, factors, growth_bits, .. } = factoring;
+    let LuRun { rows, factors, growth_bits, .. } = factoring;
     Ok(Factors { entries: in_places(factors, &rows)?, rows, growth_bits })
 }
 
@@ -242,7 +239,7 @@ pub(super) fn in_places(mut matrix: Matrix, rows: &[usize]) -> crate::Result<Mat
     Ok(matrix)
 }
 
-impl Factoring<'_, '_> {
+impl LuRun<'_, '_> {
     fn run(&mut self) -> Stopped<()> {
         let sizes = self.sizes;
         for strip in 0..sizes.strips() {
@@ -254,7 +251,7 @@ impl Factoring<'_, '_> {
             }
             let first = sizes.first_panel(strip);
             let free = std::mem::take(&mut self.free);
-            let (own, free) = Strip::cut(self.engine, (first, sizes.panels() - first), sizes.width, free);
+            let (own, free) = Strip::cut(self.engine, first..sizes.panels(), sizes.width, free);
             self.free = free;
             self.strips.push(own);
             let before = self.rows.clone();
@@ -302,7 +299,7 @@ impl Factoring<'_, '_> {
         let LuSizes { order, width, .. } = self.sizes;
         let end = (leaves.end * BLOCK).min(order - above * width);
         let depth = leaves.start * BLOCK..end;
-        let update = Update { left: &self.strips[above], right: &self.upper, depth, panels, blocks };
+        let update = StripProduct { left: &self.strips[above], right: &self.upper, depth, panels, blocks };
         let (engine, shape) = (self.engine, self.sums.shape());
         let mut planes = self.sums.planes().enumerate();
         drive::parallel_for(
@@ -325,13 +322,13 @@ impl Factoring<'_, '_> {
         let cols = first..(first + BLOCK).min(sizes.order);
         self.leaf.shrink(sizes.order - first, cols.len());
         self.take_sums_off(panel, leaf, &cols)?;
-        let Factoring { leaf: own, rows, sums, strips, engine, .. } = self;
+        let LuRun { leaf: own, rows, sums, strips, engine, .. } = self;
         let behind = leaf + 1..sums.blocks;
         let done = own.factor(sizes.workers, |one, other| {
             if one != other {
                 let (one, other) = (first + one, first + other);
                 rows.swap(one, other);
-                sums.swap_rows((one, other), &behind);
+                sums.swap_rows([one, other], &behind);
                 if leaf > 0 {
                     let moves = [RowMove { from: one, to: other }, RowMove { from: other, to: one }];
                     strips[strip].move_rows(*engine, &moves);
@@ -339,7 +336,7 @@ impl Factoring<'_, '_> {
             }
         });
         done.map_err(|stop| match stop {
-            Stop::NoPivot(col) => Stop::NoPivot(first + col),
+            LuStop::NoPivot(col) => LuStop::NoPivot(first + col),
             stop => stop,
         })?;
         self.store_leaf(first, &cols)?;
@@ -348,7 +345,7 @@ impl Factoring<'_, '_> {
 
     /// Fills the leaf with the entries of the matrix less the sums.
     fn take_sums_off(&mut self, first_panel: usize, block: usize, cols: &Range<usize>) -> Stopped<()> {
-        let Factoring { a, problem, engine, rules, sizes, rows, sums, leaf, workers, .. } = self;
+        let LuRun { a, problem, engine, rules, sizes, rows, sums, leaf, workers, .. } = self;
         let rest = rules.headroom.widths.rest;
         let (first, count) = (first_panel * BLOCK, sizes.order - first_panel * BLOCK);
         let mut all = leaf.rows().collect::<Vec<_>>();
@@ -362,7 +359,7 @@ impl Factoring<'_, '_> {
                     for (number, col) in cols.clone().enumerate() {
                         let out = &mut group[at].rests[number * rest..][..rest];
                         let row = rows[first + place];
-                        problem.scaled_limbs(a.get(row, col), (row, col), out);
+                        problem.scaled_limbs(a.get(row, col), EntryIndex { row, col }, out);
                         take_off(out, integers, entry_of_block(at, number));
                     }
                 }
@@ -374,7 +371,7 @@ impl Factoring<'_, '_> {
 
     /// Rounds the entries of a leaf into the factors.
     fn store_leaf(&mut self, first: usize, cols: &Range<usize>) -> Stopped<()> {
-        let Factoring { problem, rules, rows, leaf, factors, diagonals, growth_bits, .. } = self;
+        let LuRun { problem, rules, rows, leaf, factors, diagonals, growth_bits, .. } = self;
         for (number, col) in cols.clone().enumerate() {
             for (at, &row) in rows[first..].iter().enumerate() {
                 let is_upper = at <= number;
@@ -396,7 +393,7 @@ impl Factoring<'_, '_> {
 
     /// The residues of the entries of a leaf below its pivots.
     fn publish_leaf(&mut self, strip: usize, leaf: usize, cols: usize) -> Stopped<()> {
-        let Factoring { engine, rules, sizes, strips, leaf: own, workers, .. } = self;
+        let LuRun { engine, rules, sizes, strips, leaf: own, workers, .. } = self;
         let (engine, own) = (*engine, &*own);
         let rows = leaf * BLOCK..leaf * BLOCK + cols;
         let first = (sizes.first_panel(strip) + leaf) * BLOCK;
@@ -410,7 +407,7 @@ impl Factoring<'_, '_> {
                 let lanes = rows_of(panel, first, count);
                 let mut space = LeafSpace::cut(rules, worker.scratch);
                 let entry = |lane: usize, col: usize| own.lower(lanes.start + lane, col);
-                to_residues(engine, rules, (lanes.len(), cols), entry, &mut places, &mut space);
+                EntryResidues { engine, rules, lanes: lanes.len(), rows: cols }.run(entry, &mut places, &mut space);
                 Ok(())
             },
         )?;
@@ -419,7 +416,7 @@ impl Factoring<'_, '_> {
 
     /// The rows of `U` of one leaf, in some blocks of the current columns.
     fn substitute_leaf(&mut self, strip: usize, above: usize, leaf: usize, blocks: Range<usize>) -> Stopped<()> {
-        let Factoring { a, problem, engine, rules, sizes, rows, sums, upper, factors, diagonals, workers, .. } = self;
+        let LuRun { a, problem, engine, rules, sizes, rows, sums, upper, factors, diagonals, workers, .. } = self;
         let (engine, order, width) = (*engine, sizes.order, factors.limbs_per_element());
         let panel = sizes.first_panel(above) + leaf;
         let own_rows = panel * BLOCK..((panel + 1) * BLOCK).min(order);
@@ -445,14 +442,14 @@ impl Factoring<'_, '_> {
                 let mut shared = stop.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 match done {
                     Ok(growth) => shared.1 = shared.1.max(growth),
-                    Err(Stop::Failed(error)) => return Err(error),
+                    Err(LuStop::Failed(error)) => return Err(error),
                     Err(other) => shared.0 = Some(other),
                 }
                 drop(shared);
                 let count = work.rows.len();
                 let entries = std::mem::take(&mut space.entries);
                 let entry = |lane: usize, row: usize| &entries[(lane * count + row) * words..][..words];
-                to_residues(engine, rules, (cols.len(), count), entry, &mut places, &mut space);
+                EntryResidues { engine, rules, lanes: cols.len(), rows: count }.run(entry, &mut places, &mut space);
                 Ok(())
             },
         )?;
@@ -509,41 +506,38 @@ pub(super) fn store(problem: &LuProblem, entry: &[u64], place: FactorPlace, fact
     Ok(())
 }
 
-/// The residues of eight lanes of at most 8 entries each; `entry(lane, row)` is a sign and limbs.
-fn to_residues<'e>(
-    engine: &dyn PlaneEngine,
-    rules: &Rules,
-    (lanes, rows): (usize, usize),
-    entry: impl Fn(usize, usize) -> &'e [u64],
-    places: &mut [&mut [u64]],
-    space: &mut LeafSpace<'_>,
-) {
-    let width = rules.headroom.widths.entry;
-    if lanes == 0 {
-        places.iter_mut().for_each(|place| place.fill(0));
-        return;
-    }
-    for row in 0..rows {
-        for lane in 0..BLOCK {
-            let at = row * BLOCK + lane;
+/// The residues of at most eight lanes of at most eight entries each.
+struct EntryResidues<'a> {
+    engine: &'a dyn PlaneEngine,
+    rules: &'a Rules,
+    lanes: usize,
+    /// Entries of a lane.
+    rows: usize,
+}
+
+impl EntryResidues<'_> {
+    /// Writes the residues to `places`, prime by prime; `entry(lane, row)` is a sign and limbs.
+    fn run<'e>(&self, entry: impl Fn(usize, usize) -> &'e [u64], places: &mut [&mut [u64]], space: &mut LeafSpace<'_>) {
+        let EntryResidues { engine, rules, lanes, rows } = *self;
+        let width = rules.headroom.widths.entry;
+        if lanes == 0 {
+            places.iter_mut().for_each(|place| place.fill(0));
+            return;
+        }
+        for (row, lane) in (0..rows).flat_map(|row| (0..lanes).map(move |lane| (row, lane))) {
+            let (at, words) = (row * BLOCK + lane, entry(lane, row));
             let limbs = &mut space.limbs[at * width..][..width];
-            if lane >= lanes {
-                space.heads[at] = 0;
-                limbs.fill(0);
-                continue;
-            }
-            let words = entry(lane, row);
             limbs.copy_from_slice(&words[1..]);
             // An integer is a significand with the point behind it; its leading zeros do not matter.
             let is_zero = limbs.iter().all(|&limb| limb == 0);
             space.heads[at] = if is_zero { 0 } else { Head::new(words[0] == 1, 64 * width as i64).0 };
         }
+        let (heads, limbs) = (&space.heads[..rows * BLOCK], &space.limbs[..rows * BLOCK * width]);
+        let view = MatrixView::from_parts((heads, limbs), (BLOCK, rows), BLOCK, 64 * width as u32);
+        let view = view.expect("lengths that fit each other").transposed();
+        let source = PanelSource { view, columns: 0..lanes, rows: 0..rows, shifts: &SHIFTS };
+        engine.to_residues(0..engine.moduli().len(), &source, places, space.engine);
     }
-    let (heads, limbs) = (&space.heads[..rows * BLOCK], &space.limbs[..rows * BLOCK * width]);
-    let view = MatrixView::from_parts((heads, limbs), (BLOCK, rows), BLOCK, 64 * width as u32);
-    let view = view.expect("lengths that fit each other").transposed();
-    let source = PanelSource { view, columns: 0..lanes, rows: 0..rows, shifts: &SHIFTS };
-    engine.to_residues(0..engine.moduli().len(), &source, places, space.engine);
 }
 
 /// Rows of `U` that are found by substitution.
@@ -574,7 +568,7 @@ impl SubstitutedRows<'_> {
         for (number, col) in cols.enumerate() {
             for (at, &row) in rows.iter().enumerate() {
                 let out = &mut space.rests[at * rest..][..rest];
-                problem.scaled_limbs(a.get(row, col), (row, col), out);
+                problem.scaled_limbs(a.get(row, col), EntryIndex { row, col }, out);
                 take_off(out, integers, entry_of_block(at, number));
             }
             let own = &mut space.entries[number * rows.len() * words..][..rows.len() * words];

@@ -21,7 +21,7 @@ fn in_order(b: MatrixView<'_>, rows: &[usize]) -> Result<Matrix> {
 
 /// The systems that factors of one matrix solve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum System {
+enum LuSystem {
     /// `A X = B`.
     Plain,
     /// `A^T X = B`.
@@ -43,6 +43,11 @@ impl Lu {
     /// The order of the rows: row `i` of `P A` is row `rows()[i]` of `A`.
     pub fn rows(&self) -> &[usize] {
         &self.rows
+    }
+
+    /// The factors in one matrix and the order of the rows, without a copy: see [`Lu::factors`] and [`Lu::rows`].
+    pub fn into_parts(self) -> (Matrix, Vec<usize>) {
+        (self.factors, self.rows)
     }
 
     /// `L`: unit lower triangular.
@@ -136,7 +141,7 @@ impl Lu {
         precision_bits: u32,
         result: impl Into<Destination<'r>>,
     ) -> Result<SolveReport> {
-        self.solve_system(ctx, System::Plain, b.into(), precision_bits, result.into())
+        self.solve_system(ctx, LuSystem::Plain, b.into(), precision_bits, result.into())
     }
 
     /// The solution `X` of `A^T X = B`; otherwise as [`Lu::solve`], with the bound `2^(4 - p) (|U^T| |L^T| |P x|)_i`.
@@ -151,7 +156,7 @@ impl Lu {
     ) -> Result<Matrix> {
         let mut result = Matrix::empty();
         let into = Destination::from(&mut result);
-        self.solve_system(ctx, System::Transposed, b.into(), precision_bits, into)?;
+        self.solve_system(ctx, LuSystem::Transposed, b.into(), precision_bits, into)?;
         Ok(result)
     }
 
@@ -177,7 +182,7 @@ impl Lu {
     fn solve_system(
         &self,
         ctx: &Context,
-        system: System,
+        system: LuSystem,
         b: MatrixView<'_>,
         precision_bits: u32,
         result: Destination<'_>,
@@ -198,12 +203,12 @@ impl Lu {
         let (factors, mut middle) = (&self.factors, Matrix::empty());
         let into = Destination::from(&mut middle);
         let report = match system {
-            System::Plain => {
+            LuSystem::Plain => {
                 let right = in_order(b, &self.rows)?;
                 step(Uplo::Lower, Diag::Unit, factors.view(), &right, into)?;
                 step(Uplo::Upper, Diag::NonUnit, factors.view(), &middle, result)?
             }
-            System::Transposed => {
+            LuSystem::Transposed => {
                 let mut places = vec![0; order];
                 self.rows.iter().enumerate().for_each(|(place, &row)| places[row] = place);
                 step(Uplo::Lower, Diag::NonUnit, factors.transposed(), &b.to_matrix()?, into)?;

@@ -1,5 +1,7 @@
+//! All paths against the definition, the room for growth, and what has no factors.
+
 use super::leaf::Rules;
-use super::problem::{LuProblem, Stop};
+use super::problem::{LuProblem, LuStop};
 use super::reference;
 use super::run::{LuSizes, factor};
 use super::{LuOptions, direct, lu_with};
@@ -35,7 +37,7 @@ fn random(order: usize, bits: u32, kind: u32, rng: &mut RandState<'_>) -> Matrix
 fn by_definition(problem: &LuProblem, a: &Matrix) -> Result<(Matrix, Vec<usize>), usize> {
     match reference::factor(problem, a.view()) {
         Ok(factors) => Ok((factors.to_matrix(problem).unwrap(), factors.rows)),
-        Err(Stop::NoPivot(col)) => Err(col),
+        Err(LuStop::NoPivot(col)) => Err(col),
         Err(stop) => panic!("{stop:?}"),
     }
 }
@@ -55,12 +57,12 @@ fn all_paths_give_the_factors_of_the_definition() {
         let headroom = problem.headroom(12);
         let rules = Rules::new(&problem, headroom);
         let what = format!("case {case}: {order} rows, {bits} bits, kind {kind}");
-        let check = |got: Result<super::Factors, Stop>, path: &str| match (got, &want) {
+        let check = |got: Result<super::Factors, LuStop>, path: &str| match (got, &want) {
             (Ok(got), Ok((entries, rows))) => {
                 assert_eq!(got.rows, *rows, "{what}, {path}");
                 assert!(got.entries == *entries, "{what}, {path}");
             }
-            (Err(Stop::NoPivot(col)), Err(index)) => assert_eq!(col, *index, "{what}, {path}"),
+            (Err(LuStop::NoPivot(col)), Err(index)) => assert_eq!(col, *index, "{what}, {path}"),
             (got, _) => panic!("{what}, {path}: {:?}, {:?}", got.err(), want.is_ok()),
         };
         (factored, refused) = (factored + u32::from(want.is_ok()), refused + u32::from(want.is_err()));
@@ -98,7 +100,7 @@ fn growth_beyond_the_room_is_noticed_and_more_room_is_made() {
         let problem = LuProblem::new(a.view(), 64, 0).unwrap();
         let too_small = |bits: u32| {
             let rules = Rules::new(&problem, problem.headroom(bits));
-            matches!(direct::factor(&ctx, a.view(), &problem, rules), Err(Stop::Growth(_)))
+            matches!(direct::factor(&ctx, a.view(), &problem, rules), Err(LuStop::Growth(_)))
         };
         // The bound of the room is exact: it names the largest power of two.
         assert!(too_small(order as u32 - 2) && !too_small(order as u32 - 1), "{order} rows");

@@ -84,6 +84,7 @@ fn symmetric(kind: Kind, order: usize, bits: u32, seed: u64) -> SymmetricMatrix 
 #[test]
 fn intervals_hold_the_ends_of_the_spectrum() {
     let ctx = context(2);
+    let (mut searches, mut long) = (0, 0);
     for seed in claims(100) {
         let mut rng = Rng::new(seed);
         let order = 1 + rng.below(7);
@@ -94,9 +95,13 @@ fn intervals_hold_the_ends_of_the_spectrum() {
             let outcome = extreme_eigenvalue_with(&ctx, &a, bits, &options).unwrap();
             let label = format!("seed {seed}, order {order}, {kind:?}, {bits} bits, {:?}", outcome.report);
             assert_holds(&outcome.result, which, (&rational(&a), &identity(order)), bits, &label);
-            assert!(outcome.report.factorisations < 30, "{label}");
+            // Four searches of 20,000 took 36 to 66.
+            assert!(outcome.report.factorisations < 100, "{label}");
+            searches += 1;
+            long += u32::from(outcome.report.factorisations >= 30);
         }
     }
+    assert!(1000 * long <= searches, "{long} of {searches}");
 }
 
 #[test]

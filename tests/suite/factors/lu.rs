@@ -1,5 +1,5 @@
-//! LU with partial pivoting: exact residuals against the promised bounds, pivots, determinants, solves, and one result on
-//! every kernel and number of threads.
+//! LU with partial pivoting: exact residuals against the promised bounds, pivots, determinants, solves, and one result
+//! on every kernel and number of threads.
 
 use crate::common::oracle::Exact;
 use crate::common::solves::{Rows, assert_within, dot, power, rows_of, size, transposed};

@@ -95,6 +95,23 @@ impl Array {
         }
     }
 
+    /// Makes an entry of raw numbers one that is no number: it may not be looked at.
+    pub fn spoil(&mut self, row: usize, col: usize) {
+        let at = self.index(row, col);
+        let Store::Limbs { heads, limbs, bits } = &mut self.store else { panic!("raw numbers only") };
+        let width = bits.div_ceil(64) as usize;
+        heads[at] = GARBAGE;
+        limbs[at * width..(at + 1) * width].fill(GARBAGE);
+    }
+
+    /// Whether an entry is as [`Array::spoil`] made it.
+    pub fn is_spoiled(&self, row: usize, col: usize) -> bool {
+        let at = self.index(row, col);
+        let Store::Limbs { heads, limbs, bits } = &self.store else { panic!("raw numbers only") };
+        let width = bits.div_ceil(64) as usize;
+        heads[at] == GARBAGE && limbs[at * width..(at + 1) * width].iter().all(|&limb| limb == GARBAGE)
+    }
+
     /// An entry: exactly, at the precision it is stored with.
     pub fn get(&self, row: usize, col: usize) -> Float {
         let at = self.index(row, col);

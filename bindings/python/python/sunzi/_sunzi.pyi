@@ -77,6 +77,8 @@ class NotPositiveDefiniteError(ValueError):
     more_bits_might_help: bool | None
     # A lower bound of the additional bits that decide the sign of the pivot, if `more_bits_might_help` is True; else None.
     more_bits: int | None
+    # True if it is proven that the matrix is singular, None if that is not known.
+    singular: bool | None
 
 class NotSymmetricError(ValueError):
     problem: int

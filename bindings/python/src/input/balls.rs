@@ -1,6 +1,6 @@
 //! Operands that are balls: midpoints, and radii that include the rounding errors of reading.
 
-use super::{Bits, Operand};
+use super::{Bits, Operand, ReadNumbers};
 use crate::errors::OrRaise;
 use crate::kind::{Container, NumberKind};
 use pyo3::exceptions::PyValueError;
@@ -59,7 +59,7 @@ impl<'py> Operand<'py> {
     pub fn balls(mut self, py: Python<'py>, bits: u32) -> PyResult<BallMatrix> {
         let (cols, radii) = (self.cols, std::mem::take(&mut self.radii));
         let bits = bits.saturating_add(SPARE_BITS);
-        let (view, rounded) = self.midpoints(py, Bits::Round(bits))?;
+        let ReadNumbers { view, rounded, .. } = self.midpoints(py, Bits::Round(bits), false)?;
         let midpoint = view.entries().to_matrix().or_raise(py)?;
         let mut radius = sunzi::Matrix::zeros(midpoint.rows(), midpoint.cols(), RADIUS_BITS).or_raise(py)?;
         for radius_of in &radii {

@@ -26,11 +26,11 @@ use entry::{Entry, NumberType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use rug::Float;
 use rug::float::Round;
+use rug::{Float, Rational};
 use seen::{Seen, look_at};
 use sunzi::advanced::math::float::round_integer;
-use sunzi::io::NumberParser;
+use sunzi::io::{NumberParser, WrittenEntry};
 use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Uplo};
 use triangles::OtherTriangle;
 
@@ -61,6 +61,10 @@ impl ReadPart {
 /// Bits beyond the precision of a call to which fractions and decimals are rounded that are factored or solved for.
 const SPARE_BITS: u32 = 64;
 
+/// Entries of a symmetric matrix that are kept as they were given, at most: larger ones are not examined in exact
+/// arithmetic.
+const MOST_WRITTEN: usize = 100_000;
+
 /// The treatment of fractions and decimals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bits {
@@ -90,6 +94,23 @@ pub struct Operand<'py> {
     other: Option<OtherTriangle<'py>>,
     /// The radii of balls that are not 0.
     radii: Vec<Radius<'py>>,
+}
+
+/// The numbers of an operand.
+struct ReadNumbers {
+    view: View,
+    /// Places of entries that were rounded.
+    rounded: Vec<(usize, usize)>,
+    /// These entries as they were given; `None` where they are not kept, or not known.
+    written: Option<Vec<WrittenEntry>>,
+}
+
+impl ReadNumbers {
+    /// Numbers that are not rounded now.
+    fn of(view: View) -> ReadNumbers {
+        let written = view.rounded_bits().is_none().then(Vec::new);
+        ReadNumbers { view, rounded: Vec::new(), written }
+    }
 }
 
 enum Source<'py> {
@@ -172,41 +193,51 @@ impl<'py> Operand<'py> {
     pub fn view(self, py: Python<'py>, bits: Bits) -> PyResult<View> {
         match self.radii.first() {
             Some(radius) => Err(radius.refused(self.cols)),
-            None => Ok(self.midpoints(py, bits)?.0),
+            None => Ok(self.midpoints(py, bits, false)?.view),
         }
     }
 
-    /// The midpoints as a view, whatever the radii, and the places of entries that were rounded.
-    fn midpoints(self, py: Python<'py>, bits: Bits) -> PyResult<(View, Vec<(usize, usize)>)> {
-        let (view, rounded) = self.source.view_and_rounded(py, self.rows, self.cols, bits)?;
+    /// The same, and the entries that were rounded as they were given; `None` where these are not known, as those of a
+    /// `Matrix` that was rounded before.
+    ///
+    /// # Errors
+    /// As [`Operand::view`].
+    pub fn view_and_written(self, py: Python<'py>, bits: Bits) -> PyResult<(View, Option<Vec<WrittenEntry>>)> {
+        match self.radii.first() {
+            Some(radius) => Err(radius.refused(self.cols)),
+            None => {
+                let keeps = self.rows.saturating_mul(self.cols) <= MOST_WRITTEN;
+                let ReadNumbers { view, written, .. } = self.midpoints(py, bits, keeps)?;
+                Ok((view, written))
+            }
+        }
+    }
+
+    /// The same without a look at radii; with `keeps` the entries that are rounded are kept as they were given.
+    fn midpoints(self, py: Python<'py>, bits: Bits, keeps: bool) -> PyResult<ReadNumbers> {
+        let read = self.source.read(py, self.rows, self.cols, bits, keeps)?;
         match self.other {
             Some(other) if self.rows == self.cols => {
                 let known_bits = match bits {
                     Bits::Round(bits) | Bits::InFull(bits) => self.natural_bits.unwrap_or(bits),
                     Bits::Integers => MAXIMUM_PRECISION_BITS,
                 };
-                other.check(py, &view, bits, known_bits)?;
+                other.check(py, &read.view, bits, known_bits)?;
             }
             _ => {}
         }
-        Ok((view, rounded))
+        Ok(read)
     }
 }
 
 impl<'py> Source<'py> {
     /// See [`Operand::view`].
     fn view(self, py: Python<'py>, rows: usize, cols: usize, bits: Bits) -> PyResult<View> {
-        Ok(self.view_and_rounded(py, rows, cols, bits)?.0)
+        Ok(self.read(py, rows, cols, bits, false)?.view)
     }
 
-    /// The same, and the places of entries that were rounded.
-    fn view_and_rounded(
-        self,
-        py: Python<'py>,
-        rows: usize,
-        cols: usize,
-        bits: Bits,
-    ) -> PyResult<(View, Vec<(usize, usize)>)> {
+    /// The same, and the entries that were rounded.
+    fn read(self, py: Python<'py>, rows: usize, cols: usize, bits: Bits, keeps: bool) -> PyResult<ReadNumbers> {
         let source = if bits == Bits::Integers { self.integers(py, cols)? } else { self };
         let precision_bits = match bits {
             Bits::Round(bits) => bits,
@@ -214,22 +245,27 @@ impl<'py> Source<'py> {
             Bits::Integers => 2,
         };
         match source {
-            Source::Ready(view) => Ok((view, Vec::new())),
-            Source::Doubles(values, part) => Ok((doubles(py, rows, cols, &values, part)?, Vec::new())),
+            Source::Ready(view) => Ok(ReadNumbers::of(view)),
+            Source::Doubles(values, part) => Ok(ReadNumbers::of(doubles(py, rows, cols, &values, part)?)),
             Source::Entries { entries, limbs, exact_bits, rounds } => {
                 let bits = if rounds { exact_bits.max(precision_bits) } else { exact_bits };
                 let mut matrix = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
                 let gmpy2 = Gmpy2::loaded(py)?;
-                let texts = NumberParser::new(precision_bits);
+                let mut texts = NumberParser::new(precision_bits);
+                let written = keeps.then(Vec::new);
+                if keeps {
+                    texts.keep_written();
+                }
                 let (limbs, scratch, rounded) = (&limbs[..], Vec::new(), Vec::new());
-                let mut store = Store { matrix: &mut matrix, limbs, precision_bits, gmpy2, texts, scratch, rounded };
+                let mut store =
+                    Store { matrix: &mut matrix, limbs, precision_bits, gmpy2, texts, scratch, rounded, written };
                 for (index, entry) in entries.iter().enumerate() {
                     store.put(entry, index / cols, index % cols).or_raise(py)?;
                     look_for_signals(py, index)?;
                 }
-                let rounded = store.rounded;
+                let Store { rounded, written, .. } = store;
                 let rounded_bits = (!rounded.is_empty()).then_some(precision_bits);
-                Ok((View::from(matrix).after_rounding(rounded_bits), rounded))
+                Ok(ReadNumbers { view: View::from(matrix).after_rounding(rounded_bits), rounded, written })
             }
         }
     }
@@ -319,9 +355,20 @@ struct Store<'a> {
     scratch: Vec<u64>,
     /// Places of numbers that are not those given.
     rounded: Vec<(usize, usize)>,
+    /// These numbers as they were given; `None` where they are not kept, or one cannot be.
+    written: Option<Vec<WrittenEntry>>,
 }
 
 impl Store<'_> {
+    /// Takes note of a number that is not the one given, which is `value` where that is kept.
+    fn note_rounded(&mut self, row: usize, col: usize, value: Option<Rational>) {
+        self.rounded.push((row, col));
+        self.written = self.written.take().zip(value).map(|(mut written, value)| {
+            written.push(WrittenEntry { row, col, value });
+            written
+        });
+    }
+
     fn put(&mut self, entry: &Entry<'_>, row: usize, col: usize) -> sunzi::Result<()> {
         match entry {
             Entry::Zero => Ok(()),
@@ -331,15 +378,21 @@ impl Store<'_> {
                 self.put_integer(*negative, limbs, *exponent, row, col)
             }
             Entry::Ratio(ratio) => {
-                let rounded = |round| Float::with_val_round(self.precision_bits, &**ratio, round).0;
+                let bits = self.precision_bits;
+                let rounded = |round| Float::with_val_round(bits, &**ratio, round).0;
                 let zero = **ratio == 0;
                 let (near, low) = (rounded(Round::Nearest), || rounded(Round::Zero));
-                self.rounded.extend((near != **ratio).then_some((row, col)));
+                if near != **ratio {
+                    self.note_rounded(row, col, self.written.is_some().then(|| (**ratio).clone()));
+                }
                 self.put_rounded(&near, !zero && is_too_small(&near, low), row, col)
             }
             Entry::Decimal(text) => match self.texts.parse(text) {
                 Ok(parsed) => {
-                    self.rounded.extend(parsed.rounded.then_some((row, col)));
+                    if parsed.rounded {
+                        let value = self.texts.take_written();
+                        self.note_rounded(row, col, value);
+                    }
                     self.matrix.set_float(row, col, &parsed.value)
                 }
                 Err(_) => {

@@ -421,3 +421,29 @@ fn sums_of_digits_in_lanes_end_at_63_bits() {
         }
     }
 }
+
+/// Sums of an LU factorisation stay below half of the moduli's product; one bit less would not do.
+#[test]
+fn moduli_of_lu_exceed_the_largest_sum_twice() {
+    for order in (1..200).chain([255, 256, 257, 1024, 4096, 5000]) {
+        for growth in [1, 2, 7, 40] {
+            // Twice the largest sum, in units of 2^(2 w); the first entry of a column has no products.
+            let largest = (Integer::from(3 * (order - 1)) << growth) + 2u32;
+            let product = Integer::from(1) << lu_modulus_bits(0, growth, order);
+            assert!(product > largest, "{order} rows, {growth} bits");
+            if order.is_power_of_two() && order > 2 {
+                assert!(product >> 1u32 < largest, "{order} rows, {growth} bits");
+            }
+        }
+    }
+}
+
+#[test]
+fn bits_of_lu_follow_the_largest_term() {
+    // On and above the diagonal 2^(-w - 1) is at most 2^(d - 2 - p) with one bit to spare, below it so is 2^(-w + f).
+    assert_eq!(lu_range_bits(Some(1), None, || None), 1);
+    assert_eq!(lu_range_bits(Some(-20), None, || None), 22);
+    assert_eq!(lu_range_bits(Some(-20), Some(-5), || None), 18);
+    assert_eq!(lu_range_bits(Some(9), Some(1), || None), 0);
+    assert_eq!((lu_range_bits(None, None, || None), lu_range_bits(None, Some(3), || Some(30))), (0, 35));
+}

@@ -159,6 +159,11 @@ impl PlaneFormat for Ifma52Engine {
         to_residues::scratch_words(self.tables.operand_digits).max(reconstruct::scratch_words(self.tables.cofactors()))
     }
 
+    /// Rows are read where they lie.
+    fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
+        self.scratch_words(rows, grid)
+    }
+
     fn table_bytes(&self) -> u64 {
         self.tables.bytes()
     }
