@@ -44,10 +44,10 @@ pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, problem: &LuProblem, rule
     let mut factors = Matrix::zeros(order, order, problem.precision_bits)?;
     let mut growth_bits = 0;
     for (place, &row) in rows.iter().enumerate() {
-        for col in 0..order {
+        for (col, &pivot) in rows.iter().enumerate() {
             let is_upper = place <= col;
             let entry = if is_upper { leaf.upper(place, col) } else { leaf.lower(place, col) };
-            let pivot = (!is_upper).then(|| rows[col]);
+            let pivot = (!is_upper).then_some(pivot);
             store(problem, entry, FactorPlace { row, col, pivot }, &mut factors)?;
             growth_bits = growth_bits.max(if is_upper { growth_of(&rules, entry) } else { 0 });
         }
