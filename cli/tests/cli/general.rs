@@ -17,7 +17,7 @@ fn small() -> Sandbox {
 }
 
 fn read(sandbox: &Sandbox, name: &str, bits: u32) -> Matrix {
-    sunzi::io::read(&sandbox.path(name), &ReadOptions::new(bits)).unwrap().matrix
+    sunzi::io::read(sandbox.path(name), &ReadOptions::new(bits)).unwrap().matrix
 }
 
 fn exact(matrix: &Matrix, row: usize, col: usize) -> Rational {
