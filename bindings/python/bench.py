@@ -3,10 +3,13 @@ their numbers.
 
     python bindings/python/bench.py [--order 500] [--precision 512] [--runs 5]
     python bindings/python/bench.py --borders [--order 300] [--precision 256]
+    python bindings/python/bench.py --general [--order 300] [--precision 1024]
 
 mpmath is timed at a smaller order and extrapolated by n³. Conversions are part of our times; their share is shown. With
 `--borders` a product of two matrices of each type is compared with the product of two `sunzi.Matrix`, and with a loop
-that only reads the entries of both operands as integers and makes the objects of the result from integers.
+that only reads the entries of both operands as integers and makes the objects of the result from integers. With
+`--general` a system with a general matrix is solved by LU, from and to an `arb_mat`. Our result has no radii, so that
+both methods of python-flint are timed: the one that encloses the solution, and `algorithm="approx"`, which does not.
 """
 
 import argparse
@@ -111,9 +114,25 @@ def borders(order: int, precision: int, runs: int, context: sunzi.Context) -> No
         print(text)
 
 
+def general(order: int, precision: int, runs: int, context: sunzi.Context) -> None:
+    """A system with a general matrix, from and to an `arb_mat`."""
+    with gmpy2.context(precision=precision):
+        state = gmpy2.random_state(order)
+        rows = [[gmpy2.mpfr_random(state) - 0.5 for _ in range(order)] for _ in range(order)]
+    a = sunzi.Matrix(rows).to_flint()
+    b = sunzi.Matrix([[gmpy2.mpfr(i, precision)] for i in range(order)]).to_flint()
+    seconds = best(runs, lambda: sunzi.lu(a, context=context).solve(b, context=context))
+    print(f"order {order}, {precision} bits, {context.threads} threads")
+    print(f"sunzi.lu(a).solve(b), flint.arb_mat: {seconds:.3f} s")
+    for algorithm in (None, "approx"):
+        slow = best(min(runs, 2), lambda: a.solve(b, algorithm=algorithm))
+        print(f"flint.arb_mat.solve, {algorithm=}: {slow:.2f} s: {slow / seconds:.1f} times as long")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--borders", action="store_true")
+    parser.add_argument("--general", action="store_true")
     parser.add_argument("--order", type=int, default=500)
     parser.add_argument("--small-order", type=int, default=100)
     parser.add_argument("--precision", type=int, default=512)
@@ -125,6 +144,9 @@ def main() -> None:
     mpmath.mp.prec = flint.ctx.prec = precision
     if options.borders:
         borders(order, precision, runs, context)
+        return
+    if options.general:
+        general(order, precision, runs, context)
         return
     a = entries(order, precision)
     print(f"order {order}, {precision} bits, {context.threads} threads, kernel {context.kernel}")

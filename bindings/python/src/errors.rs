@@ -27,7 +27,9 @@ create_exception!(
     sunzi,
     SingularError,
     PyValueError,
-    "A triangular matrix has a zero on its diagonal, or a pivot is zero, at `index` (from 0)."
+    "A triangular matrix has a zero on its diagonal, or a pivot is zero, at `index` (from 0).\n\nIn an LU \
+     factorisation all candidates for the pivot are zero at the working precision: the matrix is singular, or a \
+     singular one lies within the rounding."
 );
 create_exception!(
     sunzi,
@@ -132,40 +134,40 @@ fn text_of(error: &Error) -> String {
     }
 }
 
-/// The statement about general matrices in the texts of all exceptions; `_absent.py` has another one for functions.
-const NO_GENERAL: &str = "sunzi has no factorisations of general matrices";
-
 /// The exception of a function of symmetric positive definite matrices, with the matrices that it accepts if this
 /// one is not of that kind: `function` is the name of the function, `instead` names another for symmetric matrices.
 pub fn with_accepted(py: Python<'_>, exception: PyErr, function: &str, instead: &str) -> PyErr {
+    let accepted = format!("{function} accepts symmetric positive definite matrices");
     if exception.is_instance_of::<NotSymmetricError>(py) {
-        return of_symmetric(py, exception, function);
+        return with_remark(py, exception, &format!("{accepted}; for general matrices use sunzi.lu(a)"));
     }
+    if_not_positive(py, exception, &format!("{accepted}; for other symmetric matrices use {instead}"))
+}
+
+/// The exception of a function of balls, with the matrices that it accepts if this one is not of that kind.
+pub fn of_balls(py: Python<'_>, exception: PyErr, function: &str) -> PyErr {
+    let remark = format!(
+        "{function} of balls accepts symmetric positive definite midpoints; for other matrices, without radii, use \
+         sunzi.lu, whose results do not enclose the exact ones"
+    );
+    if_not_positive(py, exception, &remark)
+}
+
+/// The exception, with a remark if the matrix is not symmetric, or proven to have a negative eigenvalue.
+pub fn if_not_positive(py: Python<'_>, exception: PyErr, remark: &str) -> PyErr {
     let is_indefinite = |value: &Bound<'_, PyAny>| {
         let might_help: Option<bool> = value.getattr("more_bits_might_help")?.extract()?;
         Ok::<_, PyErr>(might_help == Some(false) && !value.getattr("singular")?.is_truthy()?)
     };
     let is_refused = exception.is_instance_of::<NotPositiveDefiniteError>(py);
     if is_refused && is_indefinite(exception.value(py).as_any()).unwrap_or(false) {
-        return with_remark(
-            py,
-            exception,
-            &format!(
-                "{function} accepts symmetric positive definite matrices; for other symmetric matrices use {instead}"
-            ),
-        );
+        with_remark(py, exception, remark)
+    } else {
+        if_not_symmetric(py, exception, remark)
     }
-    exception
 }
 
-/// The exception of a function of symmetric positive definite matrices, with the matrices that it accepts if this one
-/// is not symmetric.
-pub fn of_symmetric(py: Python<'_>, exception: PyErr, function: &str) -> PyErr {
-    let remark = format!("{function} accepts symmetric positive definite matrices, and {NO_GENERAL}");
-    if_not_symmetric(py, exception, &remark)
-}
-
-/// The exception, with a remark if it is a matrix that is not symmetric.
+/// The exception, with a remark if the matrix is not symmetric.
 pub fn if_not_symmetric(py: Python<'_>, exception: PyErr, remark: &str) -> PyErr {
     match exception.is_instance_of::<NotSymmetricError>(py) {
         true => with_remark(py, exception, remark),

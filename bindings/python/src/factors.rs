@@ -1,11 +1,12 @@
-//! Functions of symmetric matrices that go by a factor: LDL^T, inverse, determinant, condition.
+//! Functions that use a factor: LDL^T, inverse, determinant, condition.
 
 use crate::answers::{GivenSystem, RequestedDigits, SystemOperands, answer};
 use crate::balls;
 use crate::call::Call;
 use crate::choices::{SYMMETRIC, json, part_of};
-use crate::errors::{SINGULAR, exception, of_symmetric, with_accepted, with_remark};
+use crate::errors::{SINGULAR, exception, if_not_positive, of_balls, with_remark};
 use crate::functions::number;
+use crate::general::{Factors, no_digits, with_factors};
 use crate::input::Operand;
 use crate::output::{ResultForm, Shape, give};
 use crate::symmetric::Symmetric;
@@ -13,8 +14,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use sunzi::{Error, LdltOptions, Outcome};
 
-/// The call that inverts symmetric matrices that are not positive definite.
-const FOR_SYMMETRIC: &str = "sunzi.Ldlt(a).solve(sunzi.eye(n, precision=bits))";
+/// The call that inverts symmetric matrices of which one triangle is named, if they are not positive definite.
+const FOR_SYMMETRIC: &str = "sunzi.Ldlt(a, uplo=uplo).solve(sunzi.eye(n, precision=bits))";
 
 impl Symmetric {
     /// `A = L D L^T`.
@@ -65,21 +66,27 @@ pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
         }
         call.expect(a.rows, a.cols)?;
         let answered = answer(call, &system, SystemOperands { a, b: None }, requested);
-        return answered.map_err(|error| with_accepted(options.py(), error, "inverse", FOR_SYMMETRIC));
+        return answered.map_err(|error| if_not_positive(options.py(), error, &no_digits("inverse")));
     }
     if a.is_ball() {
-        return balls::inverse(call, a, uplo).map_err(|error| of_symmetric(options.py(), error, "inverse"));
+        return balls::inverse(call, a, uplo).map_err(|error| of_balls(options.py(), error, "inverse"));
     }
     let a = Symmetric::read(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
-    let options = a.options().digits(call.wants_report());
-    let inverted = call.run(|ctx| {
-        let inverted = sunzi::inverse_with(ctx, a.operand(), a.precision_bits, &options);
-        inverted.map_err(|error| a.explained(ctx, error))
+    let (factors, options) = (Factors::of(&call)?, a.options().digits(call.wants_report()));
+    let inverted = call.run(|ctx| match sunzi::inverse_with(ctx, a.operand(), a.precision_bits, &options) {
+        Ok(Outcome { result, report }) => {
+            Ok((result.into_matrix(), ResultForm::Symmetric, serde_json::to_string(&report).ok()))
+        }
+        Err(error) if factors.fall_back(&error) => {
+            let (result, report) = a.general().inverse(ctx)?;
+            Ok((result, ResultForm::General, report))
+        }
+        Err(error) => Err(a.explained(ctx, error)),
     });
-    let accepted = |error| with_accepted(call.py(), error, "inverse", FOR_SYMMETRIC);
-    let Outcome { result, report } = inverted.map_err(accepted)?;
-    call.finish(result.into_matrix(), ResultForm::Symmetric, a.shape, json(&report)?)
+    let accepted = |error| with_factors(call.py(), error, "inverse", FOR_SYMMETRIC);
+    let (inverse, form, report) = inverted.map_err(accepted)?;
+    call.finish(inverse, form, a.shape, report)
 }
 
 /// The native part of the function of this name in `sunzi`.
@@ -89,11 +96,16 @@ pub fn det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult
     let uplo = call.choice("uplo", SYMMETRIC)?;
     let a = Operand::of(a, "a", part_of(uplo))?;
     if a.is_ball() {
-        return balls::det(call, a, uplo).map_err(|error| of_symmetric(options.py(), error, "det"));
+        return balls::det(call, a, uplo).map_err(|error| of_balls(options.py(), error, "det"));
     }
-    let a = Symmetric::read(&call, a, &[])?;
-    let value = call.run(|ctx| a.factor_or_reason(ctx)?.result.det());
-    let value = value.map_err(|error| with_accepted(call.py(), error, "det", "sunzi.Ldlt(a).det()"))?;
+    let (factors, a) = (Factors::of(&call)?, Symmetric::read(&call, a, &[])?);
+    let value = call.run(|ctx| match a.factor(ctx) {
+        Ok(made) => made.result.det(),
+        Err(error) if factors.fall_back(&error) => a.general().factor(ctx)?.result.det(),
+        Err(error) => Err(a.explained(ctx, error)),
+    });
+    let accepted = |error| with_factors(call.py(), error, "det", "sunzi.Ldlt(a, uplo=uplo).det()");
+    let value = value.map_err(accepted)?;
     number(call.py(), &value, a.shape)
 }
 

@@ -6,7 +6,8 @@ use crate::answers::{GivenSystem, RequestedDigits, SystemOperands, answer};
 use crate::balls;
 use crate::call::{Call, beside};
 use crate::choices::*;
-use crate::errors::{OrRaise, of_symmetric, with_accepted, with_remark};
+use crate::errors::{OrRaise, if_not_positive, of_balls, with_accepted, with_remark};
+use crate::general::{Factors, no_digits, with_factors};
 use crate::input::{Bits, Operand, ReadPart, scalar};
 use crate::kind::{Container, NumberKind};
 use crate::output::{Builder, ResultForm, Shape};
@@ -21,8 +22,8 @@ use sunzi::{
     Accuracy, CholeskyOptions, Diag, Error, GemmOptions, Outcome, RefineOptions, SyrkOptions, TrsmOptions, Uplo,
 };
 
-/// The call that solves with symmetric matrices that are not positive definite.
-const FOR_SYMMETRIC: &str = "sunzi.Ldlt(a).solve(b)";
+/// The call that solves with symmetric matrices of which one triangle is named, if they are not positive definite.
+const FOR_SYMMETRIC: &str = "sunzi.Ldlt(a, uplo=uplo).solve(b)";
 
 /// The operands of a product in addition to its matrices.
 pub struct ProductTerms {
@@ -224,7 +225,7 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
     let a = Operand::of(a, "a", part_of(uplo))?;
     let py = call.py();
     if a.is_ball() {
-        return balls::cholesky(call, a, uplo).map_err(|error| of_symmetric(py, error, "cholesky"));
+        return balls::cholesky(call, a, uplo).map_err(|error| of_balls(py, error, "cholesky"));
     }
     let a = Symmetric::read(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
@@ -262,23 +263,26 @@ pub fn solve<'py>(
             requested.refuse_with(if are_balls { balls::OPERANDS } else { "factor_precision=" })?;
         }
         let answered = answer(call, &system, SystemOperands { a, b: Some(b) }, requested);
-        return answered.map_err(|error| with_accepted(options.py(), error, "solve", FOR_SYMMETRIC));
+        return answered.map_err(|error| if_not_positive(options.py(), error, &no_digits("solve")));
     }
     if are_balls {
-        return balls::solve(call, a, uplo, b).map_err(|error| of_symmetric(options.py(), error, "solve"));
+        return balls::solve(call, a, uplo, b).map_err(|error| of_balls(options.py(), error, "solve"));
     }
+    let factors = Factors::of(&call)?;
     let a = Symmetric::read(&call, a, &[b.natural_bits])?;
     let bits = a.precision_bits;
     let shape = Shape { container: b.container, kind: b.kind.min(a.shape.kind) };
     let b = b.view(call.py(), Bits::InFull(bits))?;
-    let wants_report = call.wants_report();
+    let options = a.options().digits(call.wants_report()).rounding(a.rounding(Some(&b)));
     let solved = call.run(|ctx| {
         let explained = |error| a.explained(ctx, error);
         let Some(factor_bits) = factor_bits else {
-            let options = a.options().digits(wants_report).rounding(a.rounding(Some(&b)));
             let solved = sunzi::solve_with(ctx, a.operand(), b.entries(), bits, &options);
-            let Outcome { result, report } = solved.map_err(explained)?;
-            return Ok((result, serde_json::to_string(&report).ok()));
+            return match solved {
+                Ok(Outcome { result, report }) => Ok((result, serde_json::to_string(&report).ok())),
+                Err(error) if factors.fall_back(&error) => a.general().solve(ctx, b.entries()),
+                Err(error) => Err(explained(error)),
+            };
         };
         let options = RefineOptions::new().factor_bits(factor_bits);
         let solved = sunzi::solve_refined_with(ctx, a.operand(), b.entries(), bits, &options);
@@ -290,7 +294,7 @@ pub fn solve<'py>(
         Some(factor_bits) if error.is_instance_of::<PyValueError>(py) => {
             with_remark(py, error, &format!("factor_precision={factor_bits} for a result of {bits} bits"))
         }
-        _ => with_accepted(py, error, "solve", FOR_SYMMETRIC),
+        _ => with_factors(py, error, "solve", FOR_SYMMETRIC),
     })?;
     call.finish(solution, ResultForm::General, shape, report)
 }
@@ -303,17 +307,17 @@ pub fn log_det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
     let a = Operand::of(a, "a", part_of(uplo))?;
     if call.flag("certified")? {
         let found = balls::log_det_interval(&mut call, a, uplo);
-        let ends = found.map_err(|error| with_accepted(call.py(), error, "log_det", "sunzi.Ldlt(a).det()"))?;
+        let ends = found.map_err(|error| with_accepted(call.py(), error, "log_det", "sunzi.det(a)"))?;
         let shape = Shape { container: Container::Flat, kind: NumberKind::Fraction };
         let ends = [number(call.py(), &ends[0], shape)?, number(call.py(), &ends[1], shape)?];
         return Ok(PyTuple::new(call.py(), ends)?.into_any());
     }
     if a.is_ball() {
-        return balls::log_det(call, a, uplo).map_err(|error| of_symmetric(options.py(), error, "log_det"));
+        return balls::log_det(call, a, uplo).map_err(|error| of_balls(options.py(), error, "log_det"));
     }
     let a = Symmetric::read(&call, a, &[])?;
     let value = call.run(|ctx| Ok(a.factor_or_reason(ctx)?.result.log_det()));
-    let value = value.map_err(|error| with_accepted(call.py(), error, "log_det", "sunzi.Ldlt(a).det()"))?;
+    let value = value.map_err(|error| with_accepted(call.py(), error, "log_det", "sunzi.det(a)"))?;
     number(call.py(), &value, a.shape)
 }
 

@@ -22,10 +22,12 @@ mod factor;
 mod factors;
 mod files;
 mod functions;
+mod general;
 mod index;
 mod input;
 mod kind;
 mod ldlt;
+mod lu;
 mod matrix;
 mod matrix_object;
 mod measures;
@@ -61,6 +63,7 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<matrix_object::Matrix>()?;
     module.add_class::<factor::Cholesky>()?;
     module.add_class::<ldlt::Ldlt>()?;
+    module.add_class::<lu::Lu>()?;
     module.add_class::<ranks::Ranks>()?;
     module.add_class::<ranks::RankFactor>()?;
     errors::register(module)?;
@@ -90,6 +93,7 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stack::line, module)?)?;
     module.add_function(wrap_pyfunction!(stack::restored, module)?)?;
     module.add_function(wrap_pyfunction!(factors::ldlt, module)?)?;
+    module.add_function(wrap_pyfunction!(lu::lu, module)?)?;
     module.add_function(wrap_pyfunction!(factors::inverse, module)?)?;
     module.add_function(wrap_pyfunction!(factors::det, module)?)?;
     module.add_function(wrap_pyfunction!(factors::condition, module)?)?;

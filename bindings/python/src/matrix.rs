@@ -302,7 +302,7 @@ impl Matrix {
         functions::cholesky(slf.as_any(), &given)
     }
 
-    /// The solution of `A X = B` for this symmetric positive definite `A`, of the same kind as `b`.
+    /// The solution of `A X = B` for this square matrix `A`, of the same kind as `b`.
     ///
     /// The options are those of `sunzi.solve`.
     #[pyo3(signature = (b, *, uplo=None, digits=None, certified=false, dps=None, precision=None, context=None,
@@ -329,7 +329,7 @@ impl Matrix {
         functions::solve(slf.as_any(), b, &given)
     }
 
-    /// The inverse of this symmetric positive definite matrix, a symmetric `Matrix`.
+    /// The inverse of this square matrix, a `Matrix`.
     ///
     /// The options are those of `sunzi.inverse`.
     #[pyo3(signature = (*, uplo=None, digits=None, certified=false, dps=None, precision=None, context=None,
@@ -369,7 +369,7 @@ impl Matrix {
         functions::log_det(slf.as_any(), &given)
     }
 
-    /// The determinant of this symmetric positive definite matrix; see `sunzi.det`.
+    /// The determinant of this square matrix; see `sunzi.det`.
     #[pyo3(signature = (*, uplo=None, precision=None, context=None, progress=None))]
     fn det<'py>(
         slf: &Bound<'py, Self>,

@@ -108,7 +108,7 @@ def test_symmetric_operands_are_checked_or_named() -> None:
     a, b = [[4, 1], [2, 5]], [1, 1]
     calls = [
         lambda **named: sunzi.cholesky(a, precision=BITS, **named),
-        lambda **named: sunzi.solve(a, b, precision=BITS, **named),
+        lambda **named: sunzi.solve(a, b, precision=BITS, **({"uplo": "both"} | named)),
         lambda **named: sunzi.solve(a, b, precision=BITS, factor_precision=60, **named),
         lambda **named: sunzi.log_det(a, precision=BITS, **named),
         lambda **named: sunzi.Cholesky(a, precision=BITS, **named).L,

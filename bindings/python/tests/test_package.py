@@ -53,6 +53,9 @@ def test_benchmark_runs_small(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setattr(sys, "argv", ["bench.py", "--borders", "--order", "20", "--precision", "256", "--runs", "1"])
     runpy.run_path(str(HERE.parent / "bench.py"), run_name="__main__")
     assert capsys.readouterr().out.count("times as long as the loop") == 3
+    monkeypatch.setattr(sys, "argv", ["bench.py", "--general", "--order", "20", "--precision", "256", "--runs", "1"])
+    runpy.run_path(str(HERE.parent / "bench.py"), run_name="__main__")
+    assert capsys.readouterr().out.count("times as long") == 2
 
 
 @pytest.mark.parametrize("name", sunzi.__all__)
@@ -87,6 +90,7 @@ assert_type(sunzi.exp(a), sunzi.Matrix)
 assert_type(a.solve(a), sunzi.Matrix)
 assert_type(sunzi.Cholesky(a).solve(a), sunzi.Matrix)
 assert_type(sunzi.ldlt(a), tuple[sunzi.Matrix, sunzi.Matrix])
+assert_type(sunzi.lu(array).solve(a, transposed=True), sunzi.Matrix)
 assert_type(a[1:], sunzi.Matrix)
 assert_type(a[:, [0]], sunzi.Matrix)
 x: list[object] = sunzi.solve([[2.0]], [1.0])

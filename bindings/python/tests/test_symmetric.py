@@ -87,7 +87,7 @@ def test_inverse_in_arrays() -> None:
     assert sunzi.inverse(a, uplo="lower_only", out=out) is out and out.tolist() == [[0.5, -0.5], [-0.5, 1.0]]
     assert isinstance(sunzi.inverse(sunzi.Matrix([[4, 2], [2, 2]], precision=60)), sunzi.Matrix)
     with pytest.raises(sunzi.NotPositiveDefiniteError):
-        sunzi.inverse([[1.0, 2.0], [2.0, 1.0]])
+        sunzi.inverse([[1.0, 2.0], [2.0, 1.0]], uplo="both")
 
 
 def test_determinants(kind: str) -> None:

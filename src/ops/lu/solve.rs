@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Diag, Matrix, MatrixView, Uplo};
 use crate::ops::determinant::product;
-use crate::ops::lu::Lu;
+use crate::ops::lu::{Lu, NAME};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::system::{SolveReport, TriangularSystem};
 use rug::Float;
@@ -32,6 +32,39 @@ impl Lu {
     /// Rows and columns of the matrix.
     pub fn order(&self) -> usize {
         self.rows.len()
+    }
+
+    /// Factors made elsewhere, stored as in [`Lu::factors`], and the order of the rows, see [`Lu::rows`].
+    ///
+    /// ```
+    /// use sunzi::{Context, Lu, Matrix};
+    /// let ctx = Context::new()?;
+    /// let entries = Matrix::from_f64s(2, 2, 128, &[4.0, 0.25, 4.0, 1.0])?; // L = [1 0; 1/4 1], U = [4 4; 0 1]
+    /// let factors = Lu::from_factors(entries, vec![1, 0])?; // of the matrix [1 2; 4 4]
+    /// let b = Matrix::from_f64s(2, 1, 128, &[5.0, 12.0])?;
+    /// assert_eq!(factors.solve(&ctx, &b, 128)?.view().to_f64s(), [1.0, 2.0]);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotSquare`]; [`Error::Singular`] for a zero on the diagonal of `U`; [`Error::InvalidArgument`] if
+    /// `rows` does not have each row exactly once.
+    pub fn from_factors(factors: Matrix, rows: Vec<usize>) -> Result<Lu> {
+        let order = factors.rows();
+        if factors.cols() != order {
+            return Err(Error::NotSquare { operation: NAME, rows: order, cols: factors.cols() });
+        }
+        let mut ordered = rows.clone();
+        ordered.sort_unstable();
+        if !ordered.into_iter().eq(0..order) {
+            return Err(Error::InvalidArgument(format!(
+                "the order of the rows, {rows:?}, does not have each of the {order} rows exactly once"
+            )));
+        }
+        match (0..order).find(|&i| factors.get(i, i).head.is_zero()) {
+            Some(index) => Err(Error::Singular { index }),
+            None => Ok(Lu { factors, rows }),
+        }
     }
 
     /// The factors in one matrix, as LAPACK's `getrf` stores them: `U` on and above the diagonal, `L` below it, whose

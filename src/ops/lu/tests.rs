@@ -4,7 +4,7 @@ use super::leaf::Rules;
 use super::problem::{LuProblem, LuStop};
 use super::reference;
 use super::run::{LuSizes, factor};
-use super::{LuOptions, direct, lu_with};
+use super::{Lu, LuOptions, direct, lu_with};
 use crate::context::Context;
 use crate::error::Error;
 use crate::kernels::{self, EngineSpec};
@@ -119,4 +119,25 @@ fn a_pivot_that_is_lost_is_named() {
     assert!(matches!(lu_with(&ctx, &wide, 64, &LuOptions::new()), Err(Error::NotSquare { rows: 2, cols: 3, .. })));
     assert!(matches!(lu_with(&ctx, &a, 1, &LuOptions::new()), Err(Error::Precision { .. })));
     assert!(matches!(lu_with(&ctx, &a, 100_000, &LuOptions::new()), Err(Error::Precision { .. })));
+}
+
+#[test]
+fn factors_made_elsewhere_are_checked() {
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let mut rng = RandState::new();
+    let a = random(9, 128, 0, &mut rng);
+    let made = lu_with(&ctx, &a, 128, &LuOptions::new()).unwrap().result;
+    let again = Lu::from_factors(made.factors().clone(), made.rows().to_vec()).unwrap();
+    assert_eq!(again.det().unwrap(), made.det().unwrap());
+    assert!(again.inverse(&ctx, 128).unwrap() == made.inverse(&ctx, 128).unwrap());
+    let empty = lu_with(&ctx, &Matrix::empty(), 64, &LuOptions::new()).unwrap().result;
+    assert!(empty.rows().is_empty() && empty.det().unwrap() == 1 && empty.inverse(&ctx, 64).unwrap().rows() == 0);
+    for rows in [vec![], vec![0, 0], vec![0, 2], vec![0, 1, 2]] {
+        let refused = Lu::from_factors(Matrix::identity(2, 64).unwrap(), rows);
+        assert!(matches!(refused, Err(Error::InvalidArgument(_))));
+    }
+    let singular = Matrix::from_f64s(2, 2, 64, &[1.0, 0.0, 3.0, 0.0]).unwrap();
+    assert!(matches!(Lu::from_factors(singular, vec![1, 0]), Err(Error::Singular { index: 1 })));
+    let wide = Lu::from_factors(Matrix::zeros(2, 3, 64).unwrap(), vec![0, 1]);
+    assert!(matches!(wide, Err(Error::NotSquare { rows: 2, cols: 3, .. })));
 }

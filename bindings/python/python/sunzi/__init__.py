@@ -99,6 +99,7 @@ from sunzi._sunzi import (
     Context,
     DeviceError,
     Ldlt,
+    Lu,
     Matrix,
     MemoryLimitError,
     NotPositiveDefiniteError,
@@ -107,7 +108,7 @@ from sunzi._sunzi import (
     __version__,
     kernels,
 )
-from sunzi._symmetric import condition, det, diagonal, inverse, ldlt, norm, trace, verify
+from sunzi._symmetric import condition, det, diagonal, inverse, ldlt, lu, norm, trace, verify
 from sunzi._vectors import (
     axpy,
     dot,
@@ -131,6 +132,7 @@ __all__ = [
     "Context",
     "DeviceError",
     "Ldlt",
+    "Lu",
     "Matrix",
     "MemoryLimitError",
     "NotPositiveDefiniteError",
@@ -176,6 +178,7 @@ __all__ = [
     "log1p",
     "log2",
     "log_det",
+    "lu",
     "norm",
     "nrm2",
     "pencil_eigenvalue",

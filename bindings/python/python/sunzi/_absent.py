@@ -1,30 +1,25 @@
 """Messages for names of NumPy and SciPy that this package lacks, or has under another name."""
 
-_GENERAL = "sunzi has no factorisations of general (unsymmetric) matrices"
 _PRODUCT = "use sunzi.gemm(a, b), or a @ b for two objects of type Matrix"
-_SYMMETRIC = (
-    "use sunzi.cholesky or sunzi.Cholesky for symmetric positive definite matrices, and sunzi.Ldlt, without pivoting, "
-    "for other symmetric ones"
-)
 _TENSORS = "sunzi has no tensors, only matrices; use sunzi.gemm or sunzi.solve on reshaped operands"
 _SQUARES = "sunzi has no singular values; sunzi.extreme_eigenvalue(sunzi.syrk(a)) encloses the square of an extreme one"
 
 _INSTEAD = {
-    "lu": f"{_GENERAL}; {_SYMMETRIC}",
-    "lu_factor": f"{_GENERAL}; {_SYMMETRIC}",
-    "lu_solve": f"{_GENERAL}; {_SYMMETRIC}",
-    "qr": f"{_GENERAL}; the Cholesky factor of sunzi.syrk(a) is R up to signs, but loses twice as many bits",
+    "lu_factor": "use sunzi.lu(a)",
+    "lu_solve": "use sunzi.lu(a).solve(b)",
+    "qr": "sunzi has no QR factorisation; the Cholesky factor of sunzi.syrk(a) is R up to signs, but loses twice as "
+    "many bits",
     "svd": _SQUARES,
     "eig": "sunzi has only extreme eigenvalues of symmetric matrices: use sunzi.extreme_eigenvalue or "
     "sunzi.pencil_eigenvalue",
-    "schur": f"{_GENERAL} and computes only extreme eigenvalues: use sunzi.extreme_eigenvalue",
+    "schur": "sunzi has only extreme eigenvalues of symmetric matrices: use sunzi.extreme_eigenvalue",
     "lstsq": "sunzi has no least squares by QR; sunzi.solve(sunzi.syrk(a), sunzi.gemm(a, b, transpose_a=True)) solves "
     "the normal equations, which lose twice as many bits",
-    "pinv": "sunzi has no pseudo-inverses; use sunzi.inverse(a) for symmetric positive definite matrices",
+    "pinv": "sunzi has no pseudo-inverses; use sunzi.inverse(a) for nonsingular square matrices",
     "expm": "sunzi has no functions of matrices; sunzi.exp, sunzi.log and sunzi.sqrt apply to each entry",
-    "inv": "use sunzi.inverse(a), for symmetric positive definite matrices",
+    "inv": "use sunzi.inverse(a)",
     "cond": "use sunzi.condition(a), an estimate for symmetric positive definite matrices",
-    "slogdet": "use sunzi.log_det(a), or sunzi.Ldlt(a).det() if the sign is not known",
+    "slogdet": "use sunzi.log_det(a) for symmetric positive definite matrices, else sunzi.det(a)",
     "ldl": "use sunzi.ldlt(a), without pivoting",
     "LinAlgError": "sunzi raises sunzi.NotPositiveDefiniteError, sunzi.NotSymmetricError and sunzi.SingularError, which "
     "are kinds of ValueError",

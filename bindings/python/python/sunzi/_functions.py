@@ -312,12 +312,15 @@ def solve(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """Solve `A X = B` for a symmetric positive definite `A`.
+    """Solve `A X = B` for a square `A`.
 
     Parameters
     ----------
     a : matrix, n x n
-        Symmetric positive definite matrix.
+        Any square matrix. A symmetric positive definite one is factored by Cholesky. One that is not symmetric, or
+        proven not to be positive definite, is factored by LU with partial pivoting, see `lu`; but the options `uplo`,
+        `factor_precision`, `digits`, `certified` and `precision="auto"`, and balls, require a symmetric positive
+        definite matrix.
     b : matrix, n x m, or flat with n entries
         Right-hand sides.
     factor_precision : int, optional
@@ -342,8 +345,12 @@ def solve(
 
     Raises
     ------
+    SingularError
+        By LU: no pivot is found, see `lu`.
     NotPositiveDefiniteError, NotSymmetricError
-        As `cholesky`.
+        As `cholesky`: with an option that requires a symmetric positive definite matrix, for a symmetric matrix that is
+        proven to be singular, or if this precision does not decide whether the matrix is positive definite: then pass a
+        larger precision, or use `lu`.
     ValueError
         The refinement does not converge, or no precision within reach gives `digits`.
 
@@ -351,14 +358,18 @@ def solve(
     -----
     Accuracy: `|b - A x| <= 2^(4 - precision) (|L| |Lᵀ| |x| + |b|)` for every entry; with `accuracy="norm"`
     `2^(4 - precision) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`; with `factor_precision`
-    `|b - A x| <= 2^(1 - precision) (|A| |x| + |b|)`.
-    Cost: one factorisation, and n² m word products for each prime. `Cholesky` keeps the factor for several calls. With
-    `digits` one to four precisions are tried.
+    `|b - A x| <= 2^(1 - precision) (|A| |x| + |b|)`; by LU as `Lu.solve`.
+    `report.factorisation.operation` is the factorisation that was used, `cholesky` or `lu`. `report.digits`, an
+    estimate of the number of correct digits, exists with Cholesky only.
+    Cost: one factorisation, and n² m word products for each prime. `Cholesky` and `Lu` keep the factors for several
+    calls. With `digits` one to four precisions are tried.
 
     Examples
     --------
     >>> import sunzi
     >>> sunzi.solve([[4.0, 2.0], [2.0, 10.0]], [8.0, 22.0])
+    [1.0, 2.0]
+    >>> sunzi.solve([[1.0, 2.0], [4.0, 4.0]], [5.0, 12.0])
     [1.0, 2.0]
     >>> sunzi.solve([[1.0, 2.0**-60], [2.0**-60, 1.0]], [1.0, 0.0])[1] == -(2.0**-60)
     True

@@ -49,8 +49,13 @@ class Report(Numbers):
     """Bits of `working_bits` that `accuracy='entrywise'` needs for the range of the exponents."""
     missing_bits: int
     """Additional bits that `accuracy='entrywise'` would have needed; 0 if it was reached."""
+    growth_bits: int
+    """For `lu`: entries of `U` are at most 2 to this power times a power of two near the largest entry of their column of
+    `A`."""
+    repeats: int
+    """For `lu`: number of factorisations with fewer bits before the last one."""
     digits: float
-    """Estimated number of correct digits of a solution or an inverse."""
+    """Estimated number of correct digits of a solution or an inverse by Cholesky."""
     certified: float
     """Proven number of correct digits, with `certified=True`."""
     kernel: str

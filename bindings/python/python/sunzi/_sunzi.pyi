@@ -15,6 +15,7 @@ __all__ = [
     "Context",
     "DeviceError",
     "Ldlt",
+    "Lu",
     "Matrix",
     "MemoryLimitError",
     "NotPositiveDefiniteError",
@@ -41,6 +42,7 @@ __all__ = [
     "ldlt",
     "line",
     "log_det",
+    "lu",
     "norm",
     "nrm2",
     "plan",
@@ -518,6 +520,79 @@ class Ldlt:
     ) -> float: ...
     def det(self) -> Any: ...
 
+@final
+class Lu:
+    def __new__(
+        cls,
+        a: Any,
+        *,
+        accuracy: Literal["entrywise", "norm"] = "entrywise",
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> Lu: ...
+    @staticmethod
+    def _restored(factors: Matrix, rows: list[int]) -> Lu: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    @property
+    def lower(self) -> Matrix: ...
+    @property
+    def upper(self) -> Matrix: ...
+    @property
+    def rows(self) -> list[int]: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def precision(self) -> int: ...
+    @overload
+    def solve(
+        self,
+        b: Matrix,
+        *,
+        transposed: bool = False,
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> Matrix: ...
+    @overload
+    def solve(
+        self,
+        b: _Array,
+        *,
+        transposed: bool = False,
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> _Array: ...
+    @overload
+    def solve(
+        self,
+        b: _Rows,
+        *,
+        transposed: bool = False,
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> list[Any]: ...
+    @overload
+    def solve(
+        self,
+        b: Any,
+        *,
+        transposed: bool = False,
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> Any: ...
+    def inverse(
+        self,
+        *,
+        precision: int | None = None,
+        context: Context | None = None,
+        progress: _Progress | None = None,
+    ) -> Matrix: ...
+    def det(self) -> Any: ...
+
 def kernels() -> list[str]: ...
 def line(matrix: Matrix, row: bool) -> Matrix: ...
 def restored(data: bytes, numbers: str, rounded_bits: int | None) -> Matrix: ...
@@ -532,6 +607,7 @@ def cholesky(a: Any, options: dict[str, Any]) -> Any: ...
 def solve(a: Any, b: Any, options: dict[str, Any]) -> Any: ...
 def log_det(a: Any, options: dict[str, Any]) -> Any: ...
 def ldlt(a: Any, options: dict[str, Any]) -> tuple[Any, Any]: ...
+def lu(a: Any, options: dict[str, Any]) -> Lu: ...
 def inverse(a: Any, options: dict[str, Any]) -> Any: ...
 def det(a: Any, options: dict[str, Any]) -> Any: ...
 def condition(a: Any, options: dict[str, Any]) -> Any: ...

@@ -1,4 +1,4 @@
-"""Signatures and documentation of factors of symmetric matrices, norms, and checks of results.
+"""Signatures and documentation of factors, inverses, norms, and checks of results.
 
 The docstring of the package `sunzi` describes the options of all functions.
 """
@@ -11,7 +11,7 @@ from sunzi import _sunzi
 from sunzi._functions import Progress, _shared
 from sunzi._kinds import like_first, pair_like_first
 from sunzi._reports import Verification
-from sunzi._sunzi import Context
+from sunzi._sunzi import Context, Lu
 
 if TYPE_CHECKING:
     from sunzi._sunzi import _Triangle
@@ -68,6 +68,62 @@ def ldlt(
     return _sunzi.ldlt(a, options)
 
 
+def lu(
+    a: Any,
+    *,
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+    report: dict[str, Any] | None = None,
+) -> Lu:
+    """Factor any square `A` as `P A = L U`, with partial pivoting.
+
+    Parameters
+    ----------
+    a : matrix, n x n
+        Any square matrix. Balls must have the radius 0.
+    accuracy, precision, context, progress, report
+        Options of all functions; see `help(sunzi)`.
+
+    Returns
+    -------
+    Lu
+        The factors `lower` (unit lower triangular) and `upper`, and the order of the rows `rows`: row `i` of `P A` is
+        row `rows[i]` of `A`. Its methods are `solve`, `inverse` and `det`.
+
+    Raises
+    ------
+    SingularError
+        In column `index` all candidates for the pivot are 0 at the working precision: the matrix is singular, or a
+        singular one lies within the rounding.
+    ValueError
+        The matrix is not square.
+
+    Notes
+    -----
+    Accuracy: `|P A - L U| <= 2^(2 - precision) |L| |U|` for every entry and any n; with `accuracy="norm"`
+    `2^(2 - precision) ((|L| |U|)_ij + max(m_j, |u_jj|))`, where `m_j` is the largest magnitude in column j of `A`.
+    `report["accuracy"]` is the one that was reached, and `report["growth_bits"]` bounds the growth of `U`. The number
+    of correct digits of solutions depends on the condition of `A`; it is neither estimated nor proven.
+    Cost: n³ / 3 word products for each of about 2 precision / 52 primes.
+    The pivot is the largest candidate of its column, and among equals the first, as in LAPACK; rows whose sizes differ
+    by more than 2^32 are compared as if powers of two had scaled them to equal size. `P, L, U` of `scipy.linalg.lu`,
+    with `A = P L U`, are `p`, `lower` and `upper`, where `p[rows[i], i]` is 1 for every `i` and all other entries of
+    `p` are 0.
+
+    Examples
+    --------
+    >>> import sunzi
+    >>> factors = sunzi.lu([[1.0, 2.0], [4.0, 4.0]])
+    >>> factors.rows, factors.lower.to_list(), factors.upper.to_list()
+    ([1, 0], [[1.0, 0.0], [0.25, 1.0]], [[4.0, 4.0], [0.0, 1.0]])
+    >>> factors.solve([5.0, 12.0]), factors.solve([1.0, 0.0], transposed=True)
+    ([1.0, 2.0], [-1.0, 0.5])
+    """
+    return _sunzi.lu(a, _shared(accuracy, precision, context, progress, None, report))
+
+
 @like_first
 def inverse(
     a: Any,
@@ -83,12 +139,12 @@ def inverse(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """Compute the inverse of a symmetric positive definite `A`.
+    """Compute the inverse of a square `A`.
 
     Parameters
     ----------
     a : matrix, n x n
-        Symmetric positive definite matrix.
+        Any square matrix, factored as in `solve`: by Cholesky if it is symmetric positive definite, else by LU.
     digits, certified, dps
         As in `solve`, for the inverse in the maximum norm.
     uplo, accuracy, precision, context, progress, out, report
@@ -97,28 +153,31 @@ def inverse(
     Returns
     -------
     matrix, n x n
-        The symmetric inverse, of the same kind as `a`.
+        The inverse, of the same kind as `a`; symmetric if it was made by Cholesky.
 
     Raises
     ------
-    NotPositiveDefiniteError, NotSymmetricError
-        As `cholesky`.
+    SingularError, NotPositiveDefiniteError, NotSymmetricError
+        As `solve`.
     ValueError
         No precision within reach gives `digits`.
 
     Notes
     -----
     Accuracy: `|computed - Z|_ij <= 2^(2 - precision) sqrt(z_ii z_jj)` with `Z = (L Lᵀ)⁻¹` for the Cholesky factor `L`
-    at this precision. The number of correct digits of `A⁻¹` depends on the condition of `A`; `report["digits"]`
-    estimates it. To multiply with the inverse, use `solve`, which is cheaper and more accurate.
-    Cost: n³ / 2 word products for each prime. The part for the inverse runs at a precision that is raised by half the
-    bits of the condition.
+    at this precision; by LU, each column has the bound of `solve`. The number of correct digits of `A⁻¹` depends on the
+    condition of `A`; `report["digits"]` estimates it, with Cholesky only. To multiply with the inverse, use `solve`,
+    which is cheaper and more accurate.
+    Cost: n³ / 2 word products for each prime, by LU 4 n³ / 3. With Cholesky the part for the inverse runs at a
+    precision that is raised by half the bits of the condition.
 
     Examples
     --------
     >>> import sunzi
     >>> sunzi.inverse([[4.0, 2.0], [2.0, 2.0]])
     [[0.5, -0.5], [-0.5, 1.0]]
+    >>> sunzi.inverse([[1.0, 2.0], [4.0, 4.0]])
+    [[-1.0, 0.5], [1.0, -0.25]]
     """
     options = {"uplo": uplo, "digits": digits, "certified": certified, "dps": dps}
     return _sunzi.inverse(a, options | _shared(accuracy, precision, context, progress, out, report))
@@ -133,13 +192,12 @@ def det(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """Compute the determinant of a symmetric positive definite `A`.
+    """Compute the determinant of a square `A`.
 
     Parameters
     ----------
     a : matrix, n x n
-        Symmetric positive definite matrix; see `cholesky`. For other symmetric matrices use `Ldlt(a).det()`. There are
-        no determinants of unsymmetric matrices.
+        Any square matrix, factored as in `solve`: by Cholesky if it is symmetric positive definite, else by LU.
     uplo, accuracy, precision, context, progress
         Options of all functions; see `help(sunzi)`.
 
@@ -150,8 +208,8 @@ def det(
 
     Raises
     ------
-    NotPositiveDefiniteError, NotSymmetricError
-        As `cholesky`.
+    SingularError, NotPositiveDefiniteError, NotSymmetricError
+        As `solve`: a singular matrix raises an error, and the result is never 0.
     ValueError
         The exponent of the determinant is out of range; use `log_det`.
 
@@ -161,14 +219,15 @@ def det(
     with rows and columns scaled such that its diagonal is 1, and `e = n 2^(3 - precision) ||S⁻¹||₂`. If `n e <= 1/2`,
     the relative error with respect to `det A` is at most `3 n e` plus one unit in the last place. This relative error
     is nearly the absolute error of `log_det`; `Cholesky.log_det_digits` estimates or proves the number of correct
-    digits of `log_det`.
+    digits of `log_det`. By LU, the determinant of `Pᵀ L U` to one unit in the last place; its error with respect to
+    `det A` is not known.
     Cost: one factorisation.
 
     Examples
     --------
     >>> import sunzi
-    >>> sunzi.det([[4.0, 2.0], [2.0, 10.0]])
-    36.0
+    >>> sunzi.det([[4.0, 2.0], [2.0, 10.0]]), sunzi.det([[1.0, 2.0], [4.0, 4.0]])
+    (36.0, -4.0)
     """
     return _sunzi.det(a, {"uplo": uplo} | _shared(accuracy, precision, context, progress, None, None))
 
