@@ -213,7 +213,7 @@ impl Ldlt {
     /// The approximate 1-norm of the inverse of `D^-1 L D L^T D^-1`.
     fn scaled_norm_of_inverse(&self, ctx: &Context, exponents: &[i64]) -> Result<Float> {
         let (order, bits) = (self.lower().rows(), self.lower().precision_bits());
-        inverse_norm(order, BIT_COLUMNS, |columns| {
+        let images = |columns: &[Vec<f64>]| {
             let mut right = Matrix::zeros(order, columns.len(), RIGHT_BITS)?;
             for (col, column) in columns.iter().enumerate() {
                 for (row, value) in column.iter().enumerate() {
@@ -222,7 +222,8 @@ impl Ldlt {
             }
             let found = self.solve(ctx, &right, bits)?;
             Ok((0..columns.len()).map(|col| vector(&found, col, |row| exponents[row])).collect())
-        })
+        };
+        inverse_norm(order, BIT_COLUMNS, &images, &images)
     }
 
     /// A bound of the 2-norm of the residual `A - L D L^T`, scaled: `2^(3 - b) sum_i g_i / d_i^2` with `g_i` the

@@ -23,6 +23,11 @@ impl Magnitude {
         Magnitude::new((top >> 11) as f64 / 9_007_199_254_740_992.0, value.head.exponent())
     }
 
+    /// `2^exponent`.
+    pub fn power_of_two(exponent: i64) -> Magnitude {
+        Magnitude { fraction: 0.5, exponent: exponent + 1 }
+    }
+
     /// `fraction * 2^exponent` for a finite fraction of at least 0.
     fn new(fraction: f64, exponent: i64) -> Magnitude {
         if fraction == 0.0 {

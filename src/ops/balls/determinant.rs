@@ -1,18 +1,18 @@
 //! Determinants of matrices of balls, and their logarithms.
 //!
-//! `det A = det L L^T det(I + K)` with `K = (L L^T)^-1 (A - L L^T)`; the trace of `K` is the first order of the
-//! logarithm.
+//! `det A = det F det(I + K)` with `K = F^-1 (A - F)` for the product `F` of factors, `L L^T` or `P^T L U`; the trace of
+//! `K` is the first order of the logarithm.
 //! Proof: docs/CHECKS.md, "Balls".
 
 use super::bounds::{self, RADIUS_BITS, image, largest_row_sum};
 use super::matrix::{Ball, BallMatrix};
+use super::midpoint::Midpoint;
 use super::product::rounding;
-use super::regular::{Definite, perturbation, scales};
+use super::regular::Regular;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
 use crate::ops::estimate::{Upper, power};
-use crate::ops::product::problem::Accuracy;
 use rug::Float;
 use rug::float::Round;
 use std::cmp::Ordering;
@@ -51,19 +51,20 @@ const SETTLED: f64 = 1e-3;
 /// # Errors
 /// As [`solve()`](super::solve()).
 pub fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ball> {
-    let relative = Relative::of(ctx, a, precision_bits, "log_det")?;
+    let midpoint = Midpoint::definite(ctx, a, precision_bits)?;
+    let relative = Relative::of(ctx, a, &midpoint, "log_det")?;
     let Some(change) = relative.logarithm() else { return Err(not_regular(a, &relative.bound)) };
-    let (sum, off) = sum_of_logarithms(relative.definite.factor.factor(), precision_bits + SPARE_BITS);
+    let (sum, off) = sum_of_logarithms(&midpoint.pivots(), precision_bits + SPARE_BITS);
     let midpoint = Float::with_val(precision_bits, &sum);
     let moved = rounding(sum, &midpoint);
     Ok(Ball { midpoint, radius: change.add(&off).add(&moved).0 })
 }
 
-/// A ball that contains `det A` for every point of `a`, symmetric or not.
+/// A ball that contains `det A` for every point of `a`.
 ///
-/// Shapes: `a` is `n x n`, and its midpoint is symmetric positive definite. Its balls may contain singular matrices.
-/// The result is 1 for an empty matrix. Radius: to first order `det A` times the radius of [`log_det`]. Cost: as
-/// [`log_det`]. Source: docs/CHECKS.md, "Balls".
+/// Shapes: `a` is `n x n` with a regular midpoint. Its balls may contain singular matrices. The result is 1 for an
+/// empty matrix. Radius: to first order `|det A| sum |A^-1|_ij rA_ji`. Cost: a factorisation, `L L^T` or LU, and an
+/// inverse. Source: docs/CHECKS.md, "Balls".
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};
@@ -77,15 +78,16 @@ pub fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Bal
 /// ```
 ///
 /// # Errors
-/// [`Error::NotPositiveDefinite`] for the midpoint; [`Error::NotSymmetric`]; [`Error::ExponentRange`] for a determinant
-/// outside the exponent range; the errors of [`crate::cholesky_with`].
+/// [`Error::NotSquare`]; [`Error::NoPivot`] and [`Error::Precision`] if the midpoint is singular to the largest number
+/// of bits; [`Error::ExponentRange`] for a determinant outside the exponent range; the errors of [`crate::lu_with`].
 pub fn det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ball> {
-    let relative = Relative::of(ctx, a, precision_bits, "det")?;
-    let change = relative.quotient();
+    let midpoint = Midpoint::new(ctx, a, precision_bits)?;
+    let change = Relative::of(ctx, a, &midpoint, "det")?.quotient();
     let DiagonalProduct { significand, exponent, error } =
-        DiagonalProduct::of(relative.definite.factor.factor(), precision_bits + SPARE_BITS);
+        DiagonalProduct::of(&midpoint.pivots(), precision_bits + SPARE_BITS);
+    let significand = if midpoint.is_odd() { -significand } else { significand };
     let midpoint = Float::with_val(precision_bits, &significand);
-    let size = Float::with_val_round(RADIUS_BITS, &significand, Round::Up).0;
+    let size = Float::with_val_round(RADIUS_BITS, significand.abs_ref(), Round::Up).0;
     let rounded = rounding(significand, &midpoint);
     // (1 + u) (1 + k) - 1 for the errors of the product and of the quotient.
     let both = Upper(change.clone()).times(&error).add(&change).add(&error);
@@ -98,9 +100,8 @@ pub fn det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ball> {
     Ok(Ball { midpoint: midpoint << shift, radius: radius << shift })
 }
 
-/// The points relative to the factor of the midpoint.
-struct Relative {
-    definite: Definite,
+/// The points relative to a product of factors near them: `K = F^-1 (A - F)` for the product `F`.
+pub(super) struct Relative {
     /// A bound of `|K|`.
     bound: Matrix,
     /// A first guess of a vector that `K` shrinks.
@@ -108,25 +109,51 @@ struct Relative {
 }
 
 impl Relative {
-    fn of(ctx: &Context, a: &BallMatrix, precision_bits: u32, operation: &str) -> Result<Relative> {
-        let definite = Definite::new(ctx, a, precision_bits, Accuracy::Norm)?;
-        let a = &mirrored(a)?;
-        let factor = definite.factor.factor();
-        let perturbation_of = |a: &BallMatrix| perturbation(ctx, a, factor.view());
+    /// Relative to the product of the factors of the midpoint.
+    fn of(ctx: &Context, a: &BallMatrix, midpoint: &Midpoint, operation: &str) -> Result<Relative> {
+        let a = &if midpoint.is_definite() { mirrored(a)? } else { a.clone() };
+        let near = Near::of(a, &|a| midpoint.perturbation(ctx, a))?;
+        let (inverse, regular) = midpoint.regular(ctx, near.around.view(), operation)?;
+        near.relative(ctx, &inverse, &regular, midpoint.scales.clone())
+    }
+}
+
+/// Balls, and a product `F` of factors near them.
+pub(super) struct Near {
+    /// `|A - F|` for all points, at most.
+    perturbation: Matrix,
+    /// The balls around the midpoint that hold the product. Their radii are the residual of the factors, which may be
+    /// far below the last bit of the radii of the points.
+    pub around: BallMatrix,
+}
+
+impl Near {
+    /// `perturbation_of` bounds the distance of all points of balls from the product.
+    ///
+    /// # Errors
+    /// Those of the bound; [`Error::OutOfMemory`].
+    pub fn of(a: &BallMatrix, perturbation_of: &dyn Fn(&BallMatrix) -> Result<Matrix>) -> Result<Near> {
         let perturbation = perturbation_of(a)?;
-        // A bound of the inverses of the balls around the midpoint that hold L L^T. Their radii are the residual, which
-        // may be far below the last bit of the radii of `a`.
         let residual = match a.radius().max_norm().is_zero() {
             true => perturbation.clone(),
             false => perturbation_of(&BallMatrix::exact(a.midpoint().clone())?)?,
         };
-        let around = BallMatrix::trusted(a.midpoint().clone(), residual);
-        let (inverse, regular) = definite.regular(ctx, around.view(), operation)?;
-        let size = regular.solution(ctx, &bounds::magnitudes(inverse.view())?)?;
-        let bound = bounds::product(ctx, size.view(), perturbation.view())?;
-        Ok(Relative { definite, bound, start: scales(a.midpoint().view()) })
+        Ok(Near { perturbation, around: BallMatrix::trusted(a.midpoint().clone(), residual) })
     }
 
+    /// The points relative to the product, where `regular` is the proof for the balls around the midpoint, from an
+    /// approximate inverse; `start` is a first guess of a vector that `K` shrinks.
+    ///
+    /// # Errors
+    /// The errors of [`crate::gemm_with`].
+    pub fn relative(self, ctx: &Context, inverse: &Matrix, regular: &Regular, start: Vec<Float>) -> Result<Relative> {
+        let size = regular.solution(ctx, &bounds::magnitudes(inverse.view())?)?;
+        let bound = bounds::product(ctx, size.view(), self.perturbation.view())?;
+        Ok(Relative { bound, start })
+    }
+}
+
+impl Relative {
     /// A bound of `|log det(I + K)|`; `None` where a determinant may be 0.
     fn logarithm(&self) -> Option<Upper> {
         logarithm(&self.bound, &self.start)
@@ -134,7 +161,7 @@ impl Relative {
 
     /// A bound of `|det(I + K) - 1|`: `e^t - 1` for a bound `t` of the logarithm, or the product of `1 + r_i` for the
     /// sums `r_i` of the rows, less 1.
-    fn quotient(&self) -> Float {
+    pub fn quotient(&self) -> Float {
         let rows = image(&self.bound, &self.start);
         let rows: Vec<Float> = rows.into_iter().zip(&self.start).map(|(sum, own)| Upper(sum).over(own).0).collect();
         let sum = rows.iter().fold(Upper::zero(), |sum, row| sum.add(row)).0;
@@ -151,9 +178,9 @@ impl Relative {
     }
 }
 
-/// `prod l_ii^2`.
+/// The product of the pivots.
 struct DiagonalProduct {
-    /// Between 1/2 and 1.
+    /// Between 1/2 and 1 in magnitude.
     significand: Float,
     exponent: i64,
     /// A bound of the relative error; 0 where no step rounds.
@@ -161,19 +188,15 @@ struct DiagonalProduct {
 }
 
 impl DiagonalProduct {
-    fn of(factor: &Matrix, bits: u32) -> DiagonalProduct {
+    fn of(pivots: &[Float], bits: u32) -> DiagonalProduct {
         let (mut significand, mut exponent, mut roundings) = (Float::with_val(bits, 1), 0i64, 0u32);
-        for at in 0..factor.rows() {
-            let mut own = factor.float(at, at);
-            let top = own.get_exp().unwrap_or(0);
-            own >>= top;
-            exponent += 2 * i64::from(top);
-            for _ in 0..2 {
-                let (next, order) = Float::with_val_round(bits, &significand * &own, Round::Nearest);
-                let top = next.get_exp().unwrap_or(0);
-                (significand, exponent) = (next >> top, exponent + i64::from(top));
-                roundings += u32::from(order != Ordering::Equal);
-            }
+        for pivot in pivots {
+            let top = pivot.get_exp().unwrap_or(0);
+            let own = Float::with_val(pivot.prec(), pivot >> top);
+            let (next, order) = Float::with_val_round(bits, &significand * &own, Round::Nearest);
+            let next_top = next.get_exp().unwrap_or(0);
+            (significand, exponent) = (next >> next_top, exponent + i64::from(top) + i64::from(next_top));
+            roundings += u32::from(order != Ordering::Equal);
         }
         // Each error is at most 2^-bits of its product: twice their sum is a bound for all together.
         let error = Upper(Float::with_val(RADIUS_BITS, roundings)).times(&power(1 - i64::from(bits))).0;
@@ -242,12 +265,13 @@ fn scaled_squares(relative: &Matrix, vector: &[Float]) -> Upper {
     squares
 }
 
-/// `2 sum log l_ii` with `bits` bits, and a bound of its error.
-fn sum_of_logarithms(factor: &Matrix, bits: u32) -> (Float, Float) {
+/// The sum of the logarithms of pivots with `bits` bits, each of which occurs twice in succession, and a bound of its
+/// error.
+fn sum_of_logarithms(pivots: &[Float], bits: u32) -> (Float, Float) {
     let unit = power(-i64::from(bits));
     let (mut sum, mut error) = (Float::new(bits), Upper::zero());
-    for at in 0..factor.rows() {
-        let logarithm = Float::with_val_round(bits, factor.float(at, at).ln_ref(), Round::Nearest).0;
+    for pivot in pivots.iter().step_by(2) {
+        let logarithm = Float::with_val_round(bits, pivot.ln_ref(), Round::Nearest).0;
         let size = |value: &Float| Float::with_val_round(RADIUS_BITS, value.abs_ref(), Round::Up).0;
         error = error.add(&Upper(size(&logarithm)).times(&unit).0);
         sum += &logarithm;

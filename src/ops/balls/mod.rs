@@ -18,14 +18,17 @@
 //! Proofs: docs/CHECKS.md, "Balls".
 
 mod bounds;
+mod certificate;
 mod cholesky;
 mod determinant;
 mod matrix;
+mod midpoint;
 mod product;
 mod regular;
 mod solve;
 mod triangular;
 
+pub use certificate::LuCertificate;
 pub use cholesky::cholesky;
 pub use determinant::{det, log_det};
 pub use matrix::{Ball, BallMatrix};

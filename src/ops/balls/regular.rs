@@ -27,14 +27,12 @@ pub(super) const SPARE_BITS: u32 = 32;
 /// Bits, beyond those of the condition, of quantities of which only the size matters.
 pub(super) const BOUND_BITS: u32 = 64;
 
-/// No factorisation takes more bits.
-const MOST_BITS: u32 = 1 << 14;
+/// No factorisation of a midpoint takes more bits.
+pub(super) const MOST_BITS: u32 = 1 << 14;
 
-/// The factor of the midpoint, the bits of the result, and the bits that the condition loses.
+/// The factor of a positive definite midpoint, and the bits that the condition loses.
 pub(super) struct Definite {
     pub factor: Cholesky,
-    /// Bits of the result.
-    pub precision_bits: u32,
     /// Approximate bits that solves lose.
     pub lost_bits: u32,
 }
@@ -59,7 +57,7 @@ impl Definite {
                     let wanted = precision_bits.saturating_add(lost_bits).saturating_add(SPARE_BITS);
                     let is_told = lower.rows() == 0 || factor.tells_condition(ctx)?;
                     if is_told && wanted <= bits {
-                        return Ok(Definite { factor, precision_bits, lost_bits });
+                        return Ok(Definite { factor, lost_bits });
                     }
                     bits = if is_told { wanted } else { wanted.max(bits.saturating_mul(2)) };
                 }
@@ -75,19 +73,6 @@ impl Definite {
             }
         }
     }
-
-    /// An approximate inverse, and the proof from it that all points are regular.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] where there is no proof; the errors of [`Cholesky::inverse`].
-    pub fn regular(&self, ctx: &Context, a: BallView<'_>, operation: &str) -> Result<(Matrix, Regular)> {
-        let inverse = self.factor.inverse(ctx, self.lost_bits + BOUND_BITS)?.into_matrix();
-        let start = scales(a.midpoint);
-        match Regular::prove(ctx, inverse.view(), a, start)? {
-            Ok(regular) => Ok((inverse, regular)),
-            Err(unproven) => Err(not_regular(a, operation, &unproven)),
-        }
-    }
 }
 
 /// The scale of each entry of a solution, a power of two: `1 / d_i`, where `d_i^2` is about `a_ii`.
@@ -100,7 +85,7 @@ fn lost_bits(ctx: &Context, factor: &Cholesky) -> Result<u32> {
     Ok(condition + 2 * ceil_log2(factor.factor().rows().max(1)))
 }
 
-fn not_regular(a: BallView<'_>, operation: &str, unproven: &Unproven) -> Error {
+pub(super) fn not_regular(a: BallView<'_>, operation: &str, unproven: &Unproven) -> Error {
     let Unproven { ratio } = unproven;
     let order = a.midpoint.rows();
     Error::InvalidArgument(format!(
@@ -127,6 +112,7 @@ const MOST_IMPROVEMENTS: usize = 100;
 const SHARP_RATIO: f64 = 0.97;
 
 /// A matrix of balls that is proven to hold no singular point.
+#[derive(Clone, Debug)]
 pub(super) struct Regular {
     /// `E >= |I - R A|`.
     deviation: Matrix,
@@ -137,7 +123,7 @@ pub(super) struct Regular {
 }
 
 /// The result where there is no proof: an estimate of the spectral radius of `E`.
-struct Unproven {
+pub(super) struct Unproven {
     ratio: f64,
 }
 
@@ -146,7 +132,7 @@ impl Regular {
     ///
     /// # Errors
     /// The errors of [`crate::gemm_with`].
-    fn prove(
+    pub fn prove(
         ctx: &Context,
         inverse: MatrixView<'_>,
         a: BallView<'_>,

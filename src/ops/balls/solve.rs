@@ -4,13 +4,13 @@
 
 use super::bounds::{self, RADIUS_BITS};
 use super::matrix::{BallMatrix, BallView};
+use super::midpoint::Midpoint;
 use super::product::{BallProduct, Enclosed, shows, two_units};
-use super::regular::{BOUND_BITS, Definite, Regular, SPARE_BITS};
+use super::regular::{BOUND_BITS, Regular, SPARE_BITS};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::ops::estimate::Upper;
-use crate::ops::product::problem::Accuracy;
 use rug::Float;
 
 /// Right-hand sides.
@@ -24,7 +24,7 @@ struct Solving<'a> {
     ctx: &'a Context,
     a: BallView<'a>,
     right: BallRightSides<'a>,
-    definite: Definite,
+    factored: Midpoint,
     inverse: Matrix,
     regular: Regular,
 }
@@ -84,10 +84,10 @@ pub fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Bal
 
 fn run(ctx: &Context, a: &BallMatrix, right: BallRightSides<'_>, precision_bits: u32) -> Result<BallMatrix> {
     let operation = if matches!(right, BallRightSides::Identity) { "inverse" } else { "solve" };
-    let definite = Definite::new(ctx, a, precision_bits, Accuracy::Norm)?;
-    let (inverse, regular) = definite.regular(ctx, a.view(), operation)?;
-    let solving = Solving { ctx, a: a.view(), right, definite, inverse, regular };
-    let first = solving.solved(&solving.definite, 0)?;
+    let factored = Midpoint::new(ctx, a, precision_bits)?;
+    let (inverse, regular) = factored.regular(ctx, a.view(), operation)?;
+    let solving = Solving { ctx, a: a.view(), right, factored, inverse, regular };
+    let first = solving.solved(&solving.factored, 0)?;
     let more_bits = solving.more_bits(&first);
     if more_bits == 0 {
         return Ok(first);
@@ -95,30 +95,30 @@ fn run(ctx: &Context, a: &BallMatrix, right: BallRightSides<'_>, precision_bits:
     // Entries that are tiny relative to those of their column: once more, with as many bits as they lack.
     match solving.again(more_bits) {
         Ok(second) => sharper(first, second),
-        Err(Error::Precision { .. } | Error::NotPositiveDefinite { .. }) => Ok(first),
+        Err(Error::Precision { .. } | Error::NoPivot { .. }) => Ok(first),
         Err(error) => Err(error),
     }
 }
 
 impl Solving<'_> {
     fn again(&self, more_bits: u32) -> Result<BallMatrix> {
-        let Definite { precision_bits, lost_bits, .. } = self.definite;
+        let Midpoint { precision_bits, lost_bits, .. } = self.factored;
         let midpoint = BallMatrix::exact(self.a.midpoint.to_matrix()?)?;
-        let better = Definite::new(self.ctx, &midpoint, precision_bits + more_bits, Accuracy::Norm)?;
-        let better = Definite { precision_bits, lost_bits, ..better };
+        let better = Midpoint::new(self.ctx, &midpoint, precision_bits + more_bits)?;
+        let better = Midpoint { precision_bits, lost_bits, ..better };
         self.solved(&better, more_bits)
     }
 
     /// The solution with `more_bits` bits in addition to those for the condition.
-    fn solved(&self, definite: &Definite, more_bits: u32) -> Result<BallMatrix> {
-        let Definite { factor, precision_bits, lost_bits } = definite;
+    fn solved(&self, factored: &Midpoint, more_bits: u32) -> Result<BallMatrix> {
+        let Midpoint { precision_bits, lost_bits, .. } = factored;
         let (ctx, bits) = (self.ctx, precision_bits + lost_bits + more_bits + SPARE_BITS);
         let unit;
         let (solution, right) = match self.right {
-            BallRightSides::Balls(b) => (factor.solve(ctx, b.midpoint(), bits)?, b.view()),
+            BallRightSides::Balls(b) => (factored.solve(ctx, b.midpoint(), bits)?, b.view()),
             BallRightSides::Identity => {
                 unit = Matrix::identity(self.a.midpoint.rows(), 2)?;
-                (factor.inverse(ctx, bits)?.into_matrix(), BallView::point(&unit))
+                (factored.inverse(ctx, bits)?, BallView::point(&unit))
             }
         };
         let solution = solution.view().rounded(*precision_bits)?;
@@ -139,7 +139,7 @@ impl Solving<'_> {
         if self.a.radius.is_some() || right.is_some() {
             return 0;
         }
-        let bits = i64::from(self.definite.precision_bits);
+        let bits = i64::from(self.factored.precision_bits);
         let mut most = 0;
         for (row, col) in (0..found.cols()).flat_map(|col| (0..found.rows()).map(move |row| (row, col))) {
             let (own, radius) = (found.midpoint().get(row, col).head, found.radius().get(row, col).head);

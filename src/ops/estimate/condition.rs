@@ -51,14 +51,15 @@ impl Cholesky {
         if self.inverse_norm.get().is_none() {
             let bits = self.factor().precision_bits();
             let order = self.factor().rows();
-            let norm = inverse_norm(order, BIT_COLUMNS, |columns| {
+            let images = |columns: &[Vec<f64>]| {
                 let mut right = Matrix::zeros(order, columns.len(), RIGHT_BITS)?;
                 for (col, column) in columns.iter().enumerate() {
                     column.iter().enumerate().try_for_each(|(row, &value)| right.set_f64(row, col, value))?;
                 }
                 let found = self.solve(ctx, &right, bits)?;
                 Ok((0..columns.len()).map(|col| vector(&found, col, |_| 0)).collect())
-            })?;
+            };
+            let norm = inverse_norm(order, BIT_COLUMNS, &images, &images)?;
             self.inverse_norm.get_or_init(|| norm);
         }
         let norm = self.inverse_norm.get().map_or_else(|| Float::new(RIGHT_BITS), Float::clone);
@@ -126,41 +127,57 @@ impl Cholesky {
 
     fn find_scaled_inverse_norm(&self, ctx: &Context) -> Result<ScaledInverseNorm> {
         let (order, most) = (self.factor().rows(), self.factor().precision_bits());
-        let needed = |norm: &Float| {
-            let lost = Float::with_val(RIGHT_BITS, norm.log2_ref()).to_f64();
-            ((lost + SPARE_BITS).clamp(0.0, f64::from(u32::MAX)).ceil() as u32).max(FIRST_BITS)
-        };
         let mut bits = FIRST_BITS;
         if let Some(rough) = Rough::in_doubles(self, ctx)? {
-            let norm = inverse_norm(order, LANES, |columns| rough.scaled_images(columns))?;
-            bits = needed(&norm);
+            let images = |columns: &[Vec<f64>]| rough.scaled_images(columns);
+            let norm = inverse_norm(order, LANES, &images, &images)?;
+            bits = needed_bits(&norm);
             if norm < power(DOUBLES_LOG2) {
                 return Ok(ScaledInverseNorm { norm, solve_bits: bits.min(most) });
             }
         }
-        bits = bits.min(most);
-        loop {
+        with_enough_bits(bits, most, |bits| {
             let rough = Rough::in_bits(self, ctx, bits)?;
-            let norm = inverse_norm(order, BIT_COLUMNS, |columns| rough.scaled_images(columns))?;
-            let enough = needed(&norm);
-            if enough <= bits || bits == most {
-                return Ok(ScaledInverseNorm { norm, solve_bits: enough.min(most) });
-            }
-            bits = enough.max(bits.saturating_mul(2)).min(most);
-        }
+            let images = |columns: &[Vec<f64>]| rough.scaled_images(columns);
+            inverse_norm(order, BIT_COLUMNS, &images, &images)
+        })
     }
 }
 
-/// The norm of the inverse of a symmetric matrix, given its images of `block` columns at a time, at least 2; 0 for one
-/// of order 0.
+/// Bits of solves that lose as many bits as the logarithm of the norm.
+fn needed_bits(norm: &Float) -> u32 {
+    let lost = Float::with_val(RIGHT_BITS, norm.log2_ref()).to_f64();
+    ((lost + SPARE_BITS).clamp(0.0, f64::from(u32::MAX)).ceil() as u32).max(FIRST_BITS)
+}
+
+/// The norm of an inverse by solves with as many bits as they need, from `bits` to at most `most`.
+pub(crate) fn with_enough_bits(
+    bits: u32,
+    most: u32,
+    norm_at: impl Fn(u32) -> Result<Float>,
+) -> Result<ScaledInverseNorm> {
+    let mut bits = bits.max(FIRST_BITS).min(most);
+    loop {
+        let norm = norm_at(bits)?;
+        let enough = needed_bits(&norm);
+        if enough <= bits || bits == most {
+            return Ok(ScaledInverseNorm { norm, solve_bits: enough.min(most) });
+        }
+        bits = enough.max(bits.saturating_mul(2)).min(most);
+    }
+}
+
+/// The 1-norm of the inverse of a matrix, given its `images` of `block` columns at a time, at least 2, and those of
+/// its transpose, which are the same function for a symmetric matrix; 0 for one of order 0.
 ///
 /// The first columns are a column of ones, a column of alternating signs, which detects matrices constructed to mislead
-/// the iteration, and columns of random signs. Each step applies the inverse to the signs of all images, and continues
-/// with the unit vectors of the largest entries of the result.
+/// the iteration, and columns of random signs. Each step applies the transposed inverse to the signs of all images, and
+/// continues with the unit vectors of the largest entries of the result.
 pub(crate) fn inverse_norm(
     order: usize,
     block: usize,
-    images: impl Fn(&[Vec<f64>]) -> Result<Vec<Vector>>,
+    images: &dyn Fn(&[Vec<f64>]) -> Result<Vec<Vector>>,
+    transposed: &dyn Fn(&[Vec<f64>]) -> Result<Vec<Vector>>,
 ) -> Result<Float> {
     if order == 0 {
         return Ok(Float::new(ESTIMATE_BITS));
@@ -179,7 +196,7 @@ pub(crate) fn inverse_norm(
     let mut used = vec![false; order];
     for _ in 0..STEPS {
         let signs = |column: &Vector| column.values.iter().map(|value| 1f64.copysign(*value)).collect();
-        let slopes = images(&found.iter().map(signs).collect::<Vec<Vec<f64>>>())?;
+        let slopes = transposed(&found.iter().map(signs).collect::<Vec<Vec<f64>>>())?;
         let (promises, exponent) = largest_in_rows(&slopes, order);
         let mut rows: Vec<usize> = (0..order).filter(|&row| !used[row]).collect();
         rows.sort_by(|&left, &right| promises[right].total_cmp(&promises[left]));

@@ -1,61 +1,32 @@
 //! The correct digits of answers, estimated.
 //!
-//! Of solutions and inverses: the residual in enough bits, and the correction for it, which is the error.
+//! Of solutions and inverses: see [`super::probe`].
 //!
 //! Of `log det A`: the factorisation rounds each entry of the factor once in fixed point, so it factors `A - E` where
 //! `e_ij = l_jj r_ij` for `i >= j`, and the `r_ij` are independent and uniform in `+-2^(s_i - w - 1)`. The logarithm is
 //! off by `tr(A^-1 E)`, whose variance is at most `2^(-2w) / 3` times the sum of the squares of `D A^-1 diag(l)`: that
 //! sum is the mean of `||D A^-1 (l z)||^2` over random signs `z`.
 
+use super::probe::{Examined, Loss, Probe};
 use super::rough::{Rough, Vector, double};
-use super::{ESTIMATE_BITS, all_digits, correct_digits, magnitude, power, spread_bits};
+use super::{ESTIMATE_BITS, correct_digits, power, spread_bits};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::ceil_log2;
-use crate::math::float::Head;
 use crate::math::magnitude::Magnitude;
 use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::Cholesky;
 use crate::ops::input_rounding::InputRounding;
-use crate::ops::vector::{SymvOptions, gemv, symv_with};
+use crate::ops::vector::{SymvOptions, symv_with};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Float;
-use rug::float::Special;
-
-/// Up to this number of right-hand sides each one is examined; of more, this number of random combinations.
-const PROBES: usize = 4;
-
-/// Random combinations for an inverse.
-const INVERSE_PROBES: usize = 2;
-
-/// Factor by which combinations may understate the worst column.
-const COMBINATION_MARGIN: u32 = 4;
-
-/// Factor by which one column of an inverse may understate the others.
-const INVERSE_MARGIN: u32 = 4;
-
-/// Bits of residuals beyond those that the condition takes.
-const RESIDUAL_BITS: u32 = 12;
-
-/// Number of random signs of the rounding of the input, and the factor by which they may understate it.
-const INPUT_PROBES: usize = 4;
-const INPUT_MARGIN: u32 = 2;
 
 /// Bits beyond those that a proof from rounded input needs.
 const INPUT_SPARE_BITS: u32 = 20;
 
-/// Factor for the neglected part of a correction.
-const SLACK: f64 = 1.02;
-
-/// Bits of random weights.
-const WEIGHT_BITS: u32 = 24;
-
 /// Where `2^-b` times the scaled condition is at least `2^DOUBT_LOG2`, corrections are checked by a second one.
-const DOUBT_LOG2: i64 = -10;
-
-/// A second correction must be smaller than the first by this power of two.
-const CONTRACTION_LOG2: i64 = -3;
+pub(crate) const DOUBT_LOG2: i64 = -10;
 
 /// Number of random vectors; the ratio of the error to the estimate from six of them has Student's distribution with
 /// six degrees of freedom where one eigenvalue outweighs all others.
@@ -128,14 +99,8 @@ impl Cholesky {
         let (a, b, x) = (a.into(), b.into(), x.into());
         self.check_order("solution_digits", a.order())?;
         self.check_solution("solution_digits", &b, &x)?;
-        let Some(probe) = Probe::new(self, ctx, a, x, rounding)? else { return Ok(0.0) };
-        let mut digits = all_digits(x.precision_bits());
-        for column in 0..x.cols().min(PROBES) {
-            let own =
-                if x.cols() <= PROBES { probe.one_column(b, x, column)? } else { probe.combination(b, x, column)? };
-            digits = digits.min(own);
-        }
-        Ok(digits)
+        let Some((system, loss)) = examined(self, ctx, a, x)? else { return Ok(0.0) };
+        Probe::new(ctx, &system, loss, x.precision_bits(), rounding).solution_digits(b, x)
     }
 
     /// Approximate number of correct digits of an inverse: `-log10` of its relative error in the maximum norm.
@@ -176,25 +141,12 @@ impl Cholesky {
         rounding: InputRounding,
     ) -> Result<f64> {
         let (a, x) = (a.into(), inverse.into());
-        let order = a.order();
-        self.check_order("inverse_digits", order)?;
+        self.check_order("inverse_digits", a.order())?;
         self.check_inverse("inverse_digits", &x)?;
         let rounding = InputRounding { right_bits: None, ..rounding };
-        let Some(probe) = Probe::new(self, ctx, a, x, rounding)? else { return Ok(0.0) };
-        let (mut error, even) = (Float::new(ESTIMATE_BITS), vec![0; order]);
-        for index in 0..INVERSE_PROBES.min(order) {
-            // The error is symmetric: the largest entry of a combination of its columns names the worst column.
-            let weights = weights(index, &even)?;
-            let image = gemv(ctx, x, &weights, probe.residual_bits)?;
-            let (found, _) = probe.correction(weights.view(), image.view())?;
-            let sizes = (0..order).map(|row| magnitude(found.get(row, 0)));
-            let worst =
-                sizes.enumerate().fold((0, power(i64::MIN)), |best, own| if own.1 > best.1 { own } else { best }).0;
-            let mut unit = Matrix::zeros(order, 1, WEIGHT_BITS)?;
-            unit.set_f64(worst, 0, 1.0)?;
-            error.max_mut(&probe.error(unit.view(), x.block(0..order, worst..worst + 1)?)?);
-        }
-        Ok(correct_digits(&(error * INVERSE_MARGIN), &largest(&x), x.precision_bits()))
+        let Some((system, loss)) = examined(self, ctx, a, x)? else { return Ok(0.0) };
+        let probe = Probe::new(ctx, &system, loss, x.precision_bits(), rounding);
+        probe.inverse_digits(&probe, x)
     }
 
     /// Bits that a matrix and right-hand sides must have so that a solution (or an inverse) `x` has `digits` correct
@@ -246,141 +198,53 @@ impl Cholesky {
     }
 }
 
-/// The examination of columns of answers.
-struct Probe<'a> {
+/// A symmetric matrix and its factor.
+struct Definite<'a> {
     rough: Rough<'a>,
-    ctx: &'a Context,
     a: Symmetric<'a>,
-    residual_bits: u32,
-    /// Whether a correction may be as wrong as the answer that it corrects.
-    doubtful: bool,
-    rounding: InputRounding,
 }
 
-impl<'a> Probe<'a> {
-    /// The examination of this answer; `None` where the factor does not show the condition of the matrix.
-    fn new(
-        factor: &'a Cholesky,
-        ctx: &'a Context,
-        a: Symmetric<'a>,
-        answer: MatrixView<'_>,
-        rounding: InputRounding,
-    ) -> Result<Option<Probe<'a>>> {
-        if !factor.tells_condition(ctx)? {
-            return Ok(None);
-        }
-        let found = factor.scaled_inverse_norm(ctx)?;
-        let bits = i64::from(factor.factor().precision_bits());
-        let doubtful = Float::with_val(ESTIMATE_BITS, &found.norm) > power(bits + DOUBT_LOG2);
-        let spread_bits = spread_bits(factor.row_exponents(ctx)?, answer);
-        let lost_bits = found.solve_bits.saturating_add(RESIDUAL_BITS).saturating_add(spread_bits);
-        let residual_bits = answer.precision_bits().saturating_add(lost_bits);
-        let rough = Rough::for_condition(factor, ctx)?.with_more_bits(spread_bits);
-        Ok(Some(Probe { rough, ctx, a, residual_bits, doubtful, rounding }))
-    }
-
-    /// `A^-1 r`, nearly, and `r = b - A x`.
-    fn correction(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<(Matrix, Matrix)> {
+impl Examined for Definite<'_> {
+    fn residual(&self, ctx: &Context, b: MatrixView<'_>, x: MatrixView<'_>, bits: u32) -> Result<Matrix> {
         let minus = Float::with_val(2, -1);
         let options = SymvOptions::new().alpha(&minus).accumulate(b);
-        let residual = symv_with(self.ctx, self.a, x, self.residual_bits, &options)?.result;
-        Ok((self.rough.solve(&residual)?, residual))
+        Ok(symv_with(ctx, self.a, x, bits, &options)?.result)
     }
 
-    /// The approximate size of the error of `x`, including that of the rounding of the input; infinity where the factor
-    /// is too rough for an estimate.
-    fn error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
-        Ok(self.own_error(b, x)? + self.input_error(b, x)?)
+    fn correction(&self, _: &Context, residual: &Matrix) -> Result<Matrix> {
+        self.rough.solve(residual)
     }
 
-    /// The approximate error of the solution from the rounding of the input: the largest image under the inverse of the
-    /// bound of each equation's error, `|dA| |x| + |db|`, with random signs.
-    fn input_error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
-        let mut most = Float::new(ESTIMATE_BITS);
-        if self.rounding.is_none() {
-            return Ok(most);
-        }
+    fn terms(&self, x: &[Magnitude]) -> Result<Vec<Magnitude>> {
         let lower = self.a.lower_view("solution_digits")?;
-        let sizes = |view: MatrixView<'_>| (0..view.rows()).map(|row| Magnitude::of(view.get(row, 0))).collect();
-        let (solution, right): (Vec<Magnitude>, Vec<Magnitude>) = (sizes(x), sizes(b));
-        let mut products = vec![Magnitude::ZERO; x.rows()];
-        for (col, row) in (0..x.rows()).flat_map(|col| (col..x.rows()).map(move |row| (col, row))) {
+        let mut products = vec![Magnitude::ZERO; x.len()];
+        for (col, row) in (0..x.len()).flat_map(|col| (col..x.len()).map(move |row| (col, row))) {
             let size = Magnitude::of(lower.get(row, col));
-            products[row] = products[row].plus(size.times(solution[col]));
+            products[row] = products[row].plus(size.times(x[col]));
             if row != col {
-                products[col] = products[col].plus(size.times(solution[row]));
+                products[col] = products[col].plus(size.times(x[row]));
             }
         }
-        let [matrix_unit, right_unit] = self.rounding.units();
-        let off: Vec<Float> = products
-            .iter()
-            .zip(&right)
-            .map(|(product, right)| {
-                Float::with_val(ESTIMATE_BITS, product.to_float() * &matrix_unit) + right.to_float() * &right_unit
-            })
-            .collect();
-        let mut rng = ChaCha8Rng::seed_from_u64(0x5eed_1109);
-        for _ in 0..INPUT_PROBES {
-            let mut residual = Matrix::zeros(off.len(), 1, ESTIMATE_BITS)?;
-            for (row, size) in off.iter().enumerate() {
-                let signed = if rng.next_u32() & 1 == 1 { Float::with_val(ESTIMATE_BITS, -size) } else { size.clone() };
-                residual.set_float(row, 0, &signed)?;
-            }
-            most.max_mut(&largest(&self.rough.solve(&residual)?.view()));
-        }
-        Ok(most * INPUT_MARGIN)
-    }
-
-    /// The error that the computation leaves.
-    fn own_error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
-        let (correction, residual) = self.correction(b, x)?;
-        let first = largest(&correction.view());
-        if !self.doubtful {
-            return Ok(first * SLACK);
-        }
-        let second = largest(&self.correction(residual.view(), correction.view())?.0.view());
-        match second <= Float::with_val(ESTIMATE_BITS, &first) * power(CONTRACTION_LOG2) {
-            true => Ok((first + second * 2u32) * SLACK),
-            false => Ok(Float::with_val(ESTIMATE_BITS, Special::Infinity)),
-        }
-    }
-
-    fn one_column(&self, b: MatrixView<'_>, x: MatrixView<'_>, column: usize) -> Result<f64> {
-        let [b, column] = [b, x].map(|view| view.block(0..view.rows(), column..column + 1));
-        let column = column?;
-        Ok(correct_digits(&self.error(b?, column)?, &largest(&column), column.precision_bits()))
-    }
-
-    /// The same of a random combination of all columns, each scaled to size 1.
-    fn combination(&self, b: MatrixView<'_>, x: MatrixView<'_>, index: usize) -> Result<f64> {
-        let exponents = (0..x.cols()).map(|col| {
-            let heads = (0..x.rows()).map(|row| x.head(row, col)).filter(|head| !head.is_zero());
-            heads.map(Head::exponent).max().unwrap_or(0)
-        });
-        let weights = weights(index, &exponents.collect::<Vec<i64>>())?;
-        let sum = |view: MatrixView<'_>| gemv(self.ctx, view, &weights, self.residual_bits);
-        let error = self.error(sum(b)?.view(), sum(x)?.view())? * COMBINATION_MARGIN;
-        // The columns are scaled to between 1/2 and 1.
-        Ok(correct_digits(&error, &power(-1), x.precision_bits()))
+        Ok(products)
     }
 }
 
-/// Random weights with signs, between `1/2` and 1 times `2^-exponents[i]`.
-fn weights(index: usize, exponents: &[i64]) -> Result<Matrix> {
-    let mut rng = ChaCha8Rng::seed_from_u64(0x5eed_0000 + index as u64);
-    let mut weights = Matrix::zeros(exponents.len(), 1, WEIGHT_BITS)?;
-    for (row, exponent) in exponents.iter().enumerate() {
-        let word = rng.next_u32();
-        let size = Float::with_val(WEIGHT_BITS, (1 << 23) | (word >> 8)) * power(-exponent - 24);
-        weights.set_float(row, 0, &if word & 1 == 1 { -size } else { size })?;
+/// The examination of this answer; `None` where the factor does not show the condition of the matrix.
+fn examined<'a>(
+    factor: &'a Cholesky,
+    ctx: &'a Context,
+    a: Symmetric<'a>,
+    answer: MatrixView<'_>,
+) -> Result<Option<(Definite<'a>, Loss)>> {
+    if !factor.tells_condition(ctx)? {
+        return Ok(None);
     }
-    Ok(weights)
-}
-
-/// The largest magnitude of an entry, to 64 bits, rounded up.
-fn largest(view: &MatrixView<'_>) -> Float {
-    let column = |col: usize| (0..view.rows()).map(move |row| magnitude(view.get(row, col)));
-    (0..view.cols()).flat_map(column).fold(Float::new(ESTIMATE_BITS), |most, size| most.max(&size))
+    let found = factor.scaled_inverse_norm(ctx)?;
+    let bits = i64::from(factor.factor().precision_bits());
+    let is_doubtful = Float::with_val(ESTIMATE_BITS, &found.norm) > power(bits + DOUBT_LOG2);
+    let spread_bits = spread_bits(factor.row_exponents(ctx)?, answer);
+    let rough = Rough::for_condition(factor, ctx)?.with_more_bits(spread_bits);
+    Ok(Some((Definite { rough, a }, Loss { solve_bits: found.solve_bits, spread_bits, is_doubtful })))
 }
 
 impl Cholesky {

@@ -6,7 +6,8 @@
 //! Promise: the same on any number of threads. Proofs: docs/CHECKS.md, "Correct digits".
 
 pub(crate) mod condition;
-mod digits;
+pub(crate) mod digits;
+pub(crate) mod probe;
 pub(crate) mod proven;
 pub(crate) mod rough;
 mod search;

@@ -4,6 +4,8 @@
 //! accuracy.
 
 mod check;
+pub(crate) mod condition;
+mod digits;
 mod direct;
 mod leaf;
 mod planes;

@@ -105,7 +105,7 @@ impl Lu {
     }
 
     /// Whether the order of the rows is an odd permutation: then `det P = -1`.
-    fn is_odd(&self) -> bool {
+    pub(crate) fn is_odd(&self) -> bool {
         let mut seen = vec![false; self.order()];
         let mut odd = false;
         for start in 0..self.order() {

@@ -1,5 +1,6 @@
 //! Balls: results hold the exact ones for every point of their operands, and are not much wider than these make them.
 
+mod general;
 mod points;
 mod products;
 mod systems;

@@ -79,6 +79,124 @@ pub fn definite(family: Family, n: usize, rng: &mut Rng) -> Rows {
     }
 }
 
+/// Matrices that are not symmetric, each losing digits in its own way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum GeneralFamily {
+    /// Small integers.
+    Integers,
+    /// `1 / (2 i + j + s)`.
+    Hilbert,
+    /// Powers of fractions.
+    Vandermonde,
+    /// Upper Hessenberg with determinant 1.
+    Frank,
+    /// Upper triangular with rows `r^i (0, 1, -c, -c, ...)`.
+    Kahan,
+    /// Small integers with rows and columns scaled far apart.
+    Graded,
+    /// A product of fewer columns, and `2^-k` added to its diagonal.
+    Deficient,
+    /// A triangle whose rows are in another order.
+    PermutedTriangle,
+    /// Constant diagonals.
+    Toeplitz,
+    /// Ones on the diagonal and in the last column, -1 below: the growth of pivoting is `2^(n - 1)`.
+    Growing,
+}
+
+/// All of them.
+pub const GENERAL_FAMILIES: [GeneralFamily; 10] = [
+    GeneralFamily::Integers,
+    GeneralFamily::Hilbert,
+    GeneralFamily::Vandermonde,
+    GeneralFamily::Frank,
+    GeneralFamily::Kahan,
+    GeneralFamily::Graded,
+    GeneralFamily::Deficient,
+    GeneralFamily::PermutedTriangle,
+    GeneralFamily::Toeplitz,
+    GeneralFamily::Growing,
+];
+
+fn made(n: usize, mut entry: impl FnMut(usize, usize) -> Rational) -> Rows {
+    (0..n).map(|row| (0..n).map(|col| entry(row, col)).collect()).collect()
+}
+
+/// Entries of different signs and sizes, a third of them 0.
+fn small(rng: &mut Rng) -> Rational {
+    Rational::from(if rng.below(3) == 0 { 0 } else { rng.within(30) })
+}
+
+/// A power of two with an exponent of at most `most` in magnitude.
+fn scale(rng: &mut Rng, most: i64) -> Rational {
+    let exponent = rng.within(most);
+    let power = Integer::from(1) << exponent.unsigned_abs() as u32;
+    if exponent < 0 { Rational::from((1, power)) } else { Rational::from(power) }
+}
+
+/// A square matrix of `n` rows, nearly always regular.
+pub fn general(family: GeneralFamily, n: usize, rng: &mut Rng) -> Rows {
+    let shift = 1 + rng.below(3) as u32;
+    let tiny = Rational::from((1, Integer::from(1) << (4 + rng.below(300) as u32)));
+    match family {
+        GeneralFamily::Integers => made(n, |_, _| small(rng)),
+        GeneralFamily::Hilbert => made(n, |row, col| Rational::from((1, 2 * row as u32 + col as u32 + shift))),
+        GeneralFamily::Vandermonde => {
+            made(n, |row, col| Rational::from(Rational::from((row as u32 + shift, n as u32)).pow(col as u32)))
+        }
+        GeneralFamily::Frank => made(n, |row, col| {
+            let entry = if col + 1 < row { 0 } else { n - row.max(col) };
+            Rational::from(entry)
+        }),
+        GeneralFamily::Kahan => {
+            let ratio = Rational::from((1, 1 + rng.below(1000) as u32));
+            let cosine = Rational::from((rng.within(9), 10));
+            made(n, |row, col| {
+                let entry = match row.cmp(&col) {
+                    std::cmp::Ordering::Equal => Rational::from(1),
+                    std::cmp::Ordering::Less => -cosine.clone(),
+                    std::cmp::Ordering::Greater => Rational::new(),
+                };
+                entry * Rational::from((&ratio).pow(row as u32))
+            })
+        }
+        GeneralFamily::Graded => {
+            let (rows, cols): (Rows, Rows) = {
+                let mut scales = || (0..n).map(|_| vec![scale(rng, 500)]).collect();
+                (scales(), scales())
+            };
+            made(n, |row, col| small(rng) * &rows[row][0] * &cols[col][0])
+        }
+        GeneralFamily::Deficient => {
+            let rank = n - 1 - rng.below(n / 2);
+            let mut factor = || (0..n).map(|_| (0..rank).map(|_| rng.within(9)).collect()).collect();
+            let (left, right): (Vec<Vec<i64>>, Vec<Vec<i64>>) = (factor(), factor());
+            made(n, |row, col| {
+                let sum: i64 = left[row].iter().zip(&right[col]).map(|(left, right)| left * right).sum();
+                if row == col { Rational::from(sum) + &tiny } else { Rational::from(sum) }
+            })
+        }
+        GeneralFamily::PermutedTriangle => {
+            let step = if n.is_multiple_of(2) { n - 1 } else { n.div_ceil(2) };
+            made(n, |row, col| {
+                let own = row * step % n;
+                if own > col { Rational::new() } else { Rational::from((1 + rng.within(20).abs(), shift)) }
+            })
+        }
+        GeneralFamily::Toeplitz => {
+            let diagonals: Vec<Rational> = (0..2 * n).map(|_| small(rng) + &tiny).collect();
+            made(n, |row, col| diagonals[n + row - col].clone())
+        }
+        GeneralFamily::Growing => made(n, |row, col| match row.cmp(&col) {
+            std::cmp::Ordering::Greater => Rational::from(-1),
+            std::cmp::Ordering::Equal => Rational::from(1),
+            std::cmp::Ordering::Less => {
+                Rational::from(u32::from(col == n - 1)) + if row == 0 { tiny.clone() } else { Rational::new() }
+            }
+        }),
+    }
+}
+
 /// A system to solve, and how.
 pub struct System {
     /// What it is, for messages.
@@ -96,14 +214,24 @@ impl System {
     pub fn random(family: Family, seed: u64) -> System {
         let mut rng = Rng::new(seed);
         let n = 2 + rng.below(9);
-        let (a, b) = (definite(family, n, &mut rng), right_sides(n, &mut rng));
+        let a = definite(family, n, &mut rng);
+        System::of(a, &format!("{family:?}, seed {seed}"), &mut rng)
+    }
+
+    pub fn general(family: GeneralFamily, seed: u64) -> System {
+        let mut rng = Rng::new(seed);
+        let n = 2 + rng.below(9);
+        let a = general(family, n, &mut rng);
+        System::of(a, &format!("{family:?}, seed {seed}"), &mut rng)
+    }
+
+    fn of(a: Rows, name: &str, rng: &mut Rng) -> System {
+        let (n, b) = (a.len(), right_sides(a.len(), rng));
         let bits = 30 + rng.below(420) as u32;
         let read_bits = bits + rng.pick(&[0, 20, 64, 500, 2000]);
         let accuracy = if rng.coin() { Accuracy::Norm } else { Accuracy::Entrywise };
         let cols = b[0].len();
-        let label = format!(
-            "{family:?}, seed {seed}, {n} rows, {cols} columns, {bits} bits, read at {read_bits}, {accuracy:?}"
-        );
+        let label = format!("{name}, {n} rows, {cols} columns, {bits} bits, read at {read_bits}, {accuracy:?}");
         System { label, a, b, bits, read_bits, accuracy }
     }
 }

@@ -1,12 +1,14 @@
 //! What is said of the digits of solutions and inverses, against exact rational solutions of the problem before
 //! anything was rounded.
 
-use crate::common::rational::{self, FAMILIES, Rows, System};
+use crate::common::rational::{self, FAMILIES, GENERAL_FAMILIES, Rows, System};
 use crate::common::tally::Tally;
 use crate::common::{Rng, claims};
 use rug::{Float, Rational};
 use sunzi::estimate::InputRounding;
-use sunzi::{Cholesky, CholeskyOptions, Context, Error, LdltOptions, Matrix, cholesky_with, ldlt_with};
+use sunzi::{
+    Cholesky, CholeskyOptions, Context, Error, LdltOptions, LuOptions, Matrix, cholesky_with, ldlt_with, lu_with,
+};
 
 fn context() -> Context {
     Context::builder().threads(1).build().unwrap()
@@ -185,6 +187,47 @@ fn digits_of_indefinite_systems_are_true() {
     }
     println!("{told} told: {tally:?}");
     assert!(1000 * tally.above <= tally.answers.max(999) && 2 * told > tally.answers, "{told}, {tally:?}");
+}
+
+/// Digits of solutions, inverses and determinants of general systems by LU.
+#[test]
+fn digits_of_general_systems_are_true() {
+    let (ctx, mut tallies) = (context(), <[Tally; 3]>::default());
+    for (seed, family) in claims(20).flat_map(|seed| GENERAL_FAMILIES.map(|family| (seed, family))) {
+        let case = System::general(family, 93_000 + seed);
+        let (n, bits, cols) = (case.a.len(), case.bits, case.b[0].len());
+        let Some(exact) = rational::solve(&case.a, &case.b) else { continue };
+        let (a, matrix_bits) = rational::rounded(&case.a, n, case.read_bits);
+        let (b, right_bits) = rational::rounded(&case.b, cols, case.read_bits);
+        let rounding = InputRounding::new().matrix_bits(matrix_bits).right_bits(right_bits);
+        let factors = match lu_with(&ctx, &a, bits, &LuOptions::new().accuracy(case.accuracy)) {
+            Ok(outcome) => outcome.result,
+            Err(Error::NoPivot { .. }) => continue,
+            Err(error) => panic!("{}: {error}", case.label),
+        };
+        let proof = factors.certify(&ctx, &a, rounding).unwrap();
+        let proof = proof.as_ref();
+        let x = factors.solve(&ctx, &b, bits).unwrap();
+        let stated = factors.solution_digits(&ctx, &a, &b, &x, rounding).unwrap();
+        let proven = proof.map_or(0.0, |proof| proof.solution_digits(&ctx, &b, &x).unwrap());
+        tallies[0].note((&case.label, bits), [stated, proven, rational::digits_of(&x, &exact, true)]);
+
+        let inverse = factors.inverse(&ctx, bits).unwrap();
+        let exact = rational::solve(&case.a, &rational::identity(n)).unwrap();
+        let stated = factors.inverse_digits(&ctx, &a, &inverse, rounding).unwrap();
+        let proven = proof.map_or(0.0, |proof| proof.inverse_digits(&ctx, &inverse).unwrap());
+        let label = format!("{}, inverse", case.label);
+        tallies[1].note((&label, bits), [stated, proven, rational::digits_of(&inverse, &exact, false)]);
+
+        // Of determinants there is no estimate.
+        let (det, exact) = (factors.det().unwrap(), vec![vec![rational::determinant(&case.a)]]);
+        let truth = rational::digits_of(&Matrix::from_floats(1, 1, bits, &[det]).unwrap(), &exact, false);
+        let proven = proof.map_or(0.0, |proof| proof.det_digits(&ctx).unwrap());
+        tallies[2].note((&format!("{}, determinant", case.label), bits), [proven, proven, truth]);
+    }
+    println!("{tallies:?}");
+    tallies[..2].iter().for_each(Tally::check);
+    assert!(4 * tallies[2].loose <= tallies[2].proofs, "{:?}", tallies[2]);
 }
 
 #[test]
