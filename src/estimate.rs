@@ -20,4 +20,4 @@
 //! ```
 
 pub use crate::ops::{Certificate, InputRounding, LdltCertificate, log_det_of};
-pub use crate::ops::{Singularity, singularity, singularity_as_written};
+pub use crate::ops::{Singularity, general_singularity, singularity, singularity_as_written};

@@ -63,7 +63,7 @@ pub use product::device;
 pub use product::plan::{Plan, ProductPlanOptions, plan_gemm, plan_gemm_with, plan_syrk, plan_syrk_with};
 pub use product::problem::{Accuracy, FaultHook, Hooks};
 pub use product::report::{Outcome, Phases, Report};
-pub use singularity::{Singularity, singularity, singularity_as_written};
+pub use singularity::{Singularity, general_singularity, singularity, singularity_as_written};
 pub use solve::{Path, RefineOptions, RefineReport, SolvePlan, SolveReport, plan_solve, plan_solve_refined, plan_trsm};
 pub use solve::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
 pub use symm::{SymmOptions, symm, symm_into, symm_with};

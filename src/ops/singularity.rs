@@ -1,4 +1,4 @@
-//! Whether a symmetric matrix is singular, decided in exact arithmetic: the numbers of a matrix are dyadic rationals,
+//! Whether a square matrix is singular, decided in exact arithmetic: the numbers of a matrix are dyadic rationals,
 //! so the question has an answer, whatever the precision.
 //!
 //! A matrix of full rank modulo one odd prime is nonsingular: its determinant is an integer over a power of two, and
@@ -34,7 +34,7 @@ const CALL_LIMBS: u64 = 8;
 /// Number of products of two residues that fit a sum of 128 bits in addition to a residue: each is below `2^122`.
 const PRODUCTS_AT_ONCE: usize = 32;
 
-/// The result of an exact singularity test of a symmetric matrix.
+/// The result of an exact singularity test of a matrix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Singularity {
@@ -119,14 +119,39 @@ pub fn singularity<'a>(a: impl Into<Symmetric<'a>>) -> Result<Singularity> {
 /// The errors of [`singularity()`]; [`Error::InvalidArgument`] for an entry outside the matrix.
 pub fn singularity_as_written<'a>(a: impl Into<Symmetric<'a>>, written: &[WrittenEntry]) -> Result<Singularity> {
     let view = a.into().lower_view("singularity")?;
-    if let Some(outside) = written.iter().find(|entry| entry.row.max(entry.col) >= view.rows()) {
-        let WrittenEntry { row, col, .. } = outside;
-        return Err(Error::InvalidArgument(format!(
-            "an entry at row {row}, column {col} (counted from 0) is outside a matrix of {} rows",
-            view.rows()
-        )));
-    }
+    check_places(written, view.rows())?;
     Ok(decide(&Exact::new(view, written)))
+}
+
+/// [`singularity_as_written`] of any square matrix; `written` may be empty.
+///
+/// ```
+/// use sunzi::Matrix;
+/// use sunzi::estimate::general_singularity;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 6.0])?; // [1 3; 2 6]
+/// assert!(general_singularity(&a, &[])?.is_proven_singular());
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::NotSquare`]; [`Error::InvalidArgument`] for an entry of `written` outside the matrix.
+pub fn general_singularity<'a>(a: impl Into<MatrixView<'a>>, written: &[WrittenEntry]) -> Result<Singularity> {
+    let view = a.into();
+    if view.rows() != view.cols() {
+        return Err(Error::NotSquare { operation: "singularity", rows: view.rows(), cols: view.cols() });
+    }
+    check_places(written, view.rows())?;
+    Ok(decide(&Exact::general(view, written)))
+}
+
+/// Refuses entries outside a matrix of this order.
+fn check_places(written: &[WrittenEntry], order: usize) -> Result<()> {
+    match written.iter().find(|entry| entry.row.max(entry.col) >= order) {
+        Some(WrittenEntry { row, col, .. }) => Err(Error::InvalidArgument(format!(
+            "an entry at row {row}, column {col} (counted from 0) is outside a matrix of {order} rows"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn decide(exact: &Exact<'_>) -> Singularity {
@@ -154,10 +179,12 @@ fn decide(exact: &Exact<'_>) -> Singularity {
     }
 }
 
-/// A symmetric matrix by its lower triangle, its numbers as they were written.
+/// A square matrix, its numbers as they were written.
 struct Exact<'a> {
     view: MatrixView<'a>,
-    /// Entries that replace those of the view, by row and column of the lower triangle.
+    /// Whether the lower triangle is that of a symmetric matrix.
+    is_symmetric: bool,
+    /// Entries that replace those of the view, by row and column, in the lower triangle of a symmetric matrix.
     written: HashMap<(usize, usize), &'a Rational>,
 }
 
@@ -171,7 +198,13 @@ struct RationalEntry {
 impl<'a> Exact<'a> {
     fn new(view: MatrixView<'a>, written: &'a [WrittenEntry]) -> Exact<'a> {
         let place = |entry: &WrittenEntry| (entry.row.max(entry.col), entry.row.min(entry.col));
-        Exact { view, written: written.iter().map(|entry| (place(entry), &entry.value)).collect() }
+        let written = written.iter().map(|entry| (place(entry), &entry.value)).collect();
+        Exact { view, is_symmetric: true, written }
+    }
+
+    fn general(view: MatrixView<'a>, written: &'a [WrittenEntry]) -> Exact<'a> {
+        let written = written.iter().map(|entry| ((entry.row, entry.col), &entry.value)).collect();
+        Exact { view, is_symmetric: false, written }
     }
 
     fn rows(&self) -> usize {
@@ -180,7 +213,7 @@ impl<'a> Exact<'a> {
 
     /// Entry `(i, j)`; `None` for 0.
     fn entry(&self, i: usize, j: usize) -> Option<RationalEntry> {
-        let (row, col) = (i.max(j), i.min(j));
+        let (row, col) = if self.is_symmetric { (i.max(j), i.min(j)) } else { (i, j) };
         if let Some(&written) = self.written.get(&(row, col)) {
             let (numerator, up) = odd_part(written.numer().clone())?;
             let (denominator, down) = odd_part(written.denom().clone())?;

@@ -4,6 +4,7 @@ use crate::argument::argument;
 use crate::call::{Call, beside};
 use crate::choices::{SYMMETRIC, part_of};
 use crate::errors::{SINGULAR, exception};
+use crate::general::{Factors, GeneralAnswer};
 use crate::input::{Bits, Operand, ReadPart};
 use crate::output::{ResultForm, Shape, digits_held};
 use crate::symmetric::Symmetric;
@@ -13,7 +14,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::time::Instant;
 use sunzi::advanced::{PrecisionSearch, PrecisionTry, optional_estimate};
-use sunzi::report::SolveReport;
 use sunzi::{Error, Matrix, MoreBits, Outcome, SymmetricMatrix};
 
 /// Correct digits of `precision="auto"`, where the numbers of the result hold as many.
@@ -124,14 +124,17 @@ pub struct SystemOperands<'py> {
 struct SystemNumbers {
     a: Symmetric,
     b: Option<View>,
+    /// The factors that may be used.
+    factors: Factors,
 }
 
 /// An answer, and what is known of it.
 struct SystemAnswer {
     result: Matrix,
-    report: SolveReport,
+    report: serde_json::Value,
     digits: Option<f64>,
     certified: Option<f64>,
+    form: ResultForm,
 }
 
 impl<'py> GivenSystem<'py, '_> {
@@ -159,7 +162,7 @@ impl<'py> SystemOperands<'py> {
         let natural = [a.natural_bits, b.as_ref().and_then(|b| b.natural_bits)];
         let bits = bits.map_or_else(|| call.precision_bits(&natural), Ok)?;
         let b = b.map(|b| b.view(call.py(), Bits::InFull(bits))).transpose()?;
-        Ok(SystemNumbers { a: Symmetric::at(call, a, bits)?, b })
+        Ok(SystemNumbers { a: Symmetric::at(call, a, bits)?, b, factors: Factors::of(call)? })
     }
 }
 
@@ -192,9 +195,27 @@ impl SystemNumbers {
 
     /// The answer, with an estimate of its correct digits; with `certified` also with a number of them that is proven.
     fn answer(&self, ctx: &sunzi::Context, certified: bool) -> sunzi::Result<SystemAnswer> {
-        if certified {
-            return self.certified_answer(ctx);
+        let answered = if certified { self.certified_answer(ctx) } else { self.estimated_answer(ctx) };
+        match answered {
+            Err(error) if self.factors.fall_back(&error) => self.general_answer(ctx, certified),
+            other => other,
         }
+    }
+
+    /// The answer by LU.
+    fn general_answer(&self, ctx: &sunzi::Context, certified: bool) -> sunzi::Result<SystemAnswer> {
+        let (b, rounding) = (self.b.as_ref().map(View::entries), self.a.rounding(self.b.as_ref()));
+        let GeneralAnswer { solution: result, report, digits, certified } =
+            self.a.general().with_digits(ctx, b, rounding, certified)?;
+        Ok(SystemAnswer { result, report, digits, certified, form: ResultForm::General })
+    }
+
+    /// The form of an answer by Cholesky's factor.
+    fn form(&self) -> ResultForm {
+        if self.b.is_some() { ResultForm::General } else { ResultForm::Symmetric }
+    }
+
+    fn estimated_answer(&self, ctx: &sunzi::Context) -> sunzi::Result<SystemAnswer> {
         let (a, bits) = (self.a.operand(), self.a.precision_bits);
         let options = self.a.options().digits(true).rounding(self.a.rounding(self.b.as_ref()));
         let Outcome { result, report } = match &self.b {
@@ -204,7 +225,9 @@ impl SystemNumbers {
                 Outcome { result: result.into_matrix(), report }
             }
         };
-        Ok(SystemAnswer { result, digits: report.digits, certified: None, report })
+        let digits = report.digits;
+        let report = serde_json::to_value(&report).unwrap_or_default();
+        Ok(SystemAnswer { result, digits, certified: None, report, form: self.form() })
     }
 
     fn certified_answer(&self, ctx: &sunzi::Context) -> sunzi::Result<SystemAnswer> {
@@ -241,7 +264,8 @@ impl SystemNumbers {
         report.planned_bytes = report.planned_bytes.saturating_add(factor_bytes).max(factorisation.planned_bytes);
         report.seconds = start.elapsed().as_secs_f64();
         report.factorisation = Some(factorisation);
-        Ok(SystemAnswer { result, report, digits, certified: Some(proven) })
+        let report = serde_json::to_value(&report).unwrap_or_default();
+        Ok(SystemAnswer { result, report, digits, certified: Some(proven), form: self.form() })
     }
 }
 
@@ -272,8 +296,7 @@ pub fn answer<'py>(
     if held_bits.is_some() && found.held(held_bits) == 0.0 {
         found.certified = found.certified.map(|_| 0.0);
     }
-    let form = if system.b.is_some() { ResultForm::General } else { ResultForm::Symmetric };
-    let mut report = serde_json::to_value(&found.report).unwrap_or_default();
+    let (form, mut report) = (found.form, found.report);
     if let Some(fields) = report.as_object_mut() {
         for (name, digits) in [("digits", found.digits), ("certified", found.certified)] {
             fields.extend(digits.map(|digits| (name.to_string(), digits.into())));
@@ -337,6 +360,12 @@ impl Tries {
                     if number == 0 && call.run(|ctx| read.a.is_singular(ctx))? {
                         let (more_bits, enough_bits) = (MoreBits::Singular, None);
                         let error = Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits };
+                        return Err(exception(call.py(), error));
+                    }
+                    PrecisionTry::NoFactor
+                }
+                Err(error @ Error::NoPivot { .. }) => {
+                    if number == 0 && call.run(|ctx| read.a.is_singular(ctx))? {
                         return Err(exception(call.py(), error));
                     }
                     PrecisionTry::NoFactor

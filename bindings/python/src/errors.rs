@@ -147,8 +147,8 @@ pub fn with_accepted(py: Python<'_>, exception: PyErr, function: &str, instead: 
 /// The exception of a function of balls, with the matrices that it accepts if this one is not of that kind.
 pub fn of_balls(py: Python<'_>, exception: PyErr, function: &str) -> PyErr {
     let remark = format!(
-        "{function} of balls accepts symmetric positive definite midpoints; for other matrices, without radii, use \
-         sunzi.lu, whose results do not enclose the exact ones"
+        "{function} of balls accepts symmetric positive definite midpoints; solve, inverse and det of balls accept \
+         general ones"
     );
     if_not_positive(py, exception, &remark)
 }

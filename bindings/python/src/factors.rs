@@ -4,9 +4,9 @@ use crate::answers::{GivenSystem, RequestedDigits, SystemOperands, answer};
 use crate::balls;
 use crate::call::Call;
 use crate::choices::{SYMMETRIC, json, part_of};
-use crate::errors::{SINGULAR, exception, if_not_positive, of_balls, with_remark};
+use crate::errors::{SINGULAR, exception, with_remark};
 use crate::functions::number;
-use crate::general::{Factors, no_digits, with_factors};
+use crate::general::{Factors, with_factors};
 use crate::input::Operand;
 use crate::output::{ResultForm, Shape, give};
 use crate::symmetric::Symmetric;
@@ -66,10 +66,10 @@ pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
         }
         call.expect(a.rows, a.cols)?;
         let answered = answer(call, &system, SystemOperands { a, b: None }, requested);
-        return answered.map_err(|error| if_not_positive(options.py(), error, &no_digits("inverse")));
+        return answered.map_err(|error| with_factors(options.py(), error, "inverse", FOR_SYMMETRIC));
     }
     if a.is_ball() {
-        return balls::inverse(call, a, uplo).map_err(|error| of_balls(options.py(), error, "inverse"));
+        return balls::inverse(call, a, uplo);
     }
     let a = Symmetric::read(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
@@ -96,7 +96,7 @@ pub fn det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult
     let uplo = call.choice("uplo", SYMMETRIC)?;
     let a = Operand::of(a, "a", part_of(uplo))?;
     if a.is_ball() {
-        return balls::det(call, a, uplo).map_err(|error| of_balls(options.py(), error, "det"));
+        return balls::det(call, a, uplo);
     }
     let (factors, a) = (Factors::of(&call)?, Symmetric::read(&call, a, &[])?);
     let value = call.run(|ctx| match a.factor(ctx) {

@@ -6,8 +6,8 @@ use crate::answers::{GivenSystem, RequestedDigits, SystemOperands, answer};
 use crate::balls;
 use crate::call::{Call, beside};
 use crate::choices::*;
-use crate::errors::{OrRaise, if_not_positive, of_balls, with_accepted, with_remark};
-use crate::general::{Factors, no_digits, with_factors};
+use crate::errors::{OrRaise, of_balls, with_accepted, with_remark};
+use crate::general::{Factors, with_factors};
 use crate::input::{Bits, Operand, ReadPart, scalar};
 use crate::kind::{Container, NumberKind};
 use crate::output::{Builder, ResultForm, Shape};
@@ -263,10 +263,10 @@ pub fn solve<'py>(
             requested.refuse_with(if are_balls { balls::OPERANDS } else { "factor_precision=" })?;
         }
         let answered = answer(call, &system, SystemOperands { a, b: Some(b) }, requested);
-        return answered.map_err(|error| if_not_positive(options.py(), error, &no_digits("solve")));
+        return answered.map_err(|error| with_factors(options.py(), error, "solve", FOR_SYMMETRIC));
     }
     if are_balls {
-        return balls::solve(call, a, uplo, b).map_err(|error| of_balls(options.py(), error, "solve"));
+        return balls::solve(call, a, uplo, b);
     }
     let factors = Factors::of(&call)?;
     let a = Symmetric::read(&call, a, &[b.natural_bits])?;

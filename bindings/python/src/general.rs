@@ -4,6 +4,8 @@ use crate::call::{Call, beside};
 use crate::errors::{if_not_positive, with_remark};
 use crate::symmetric::Symmetric;
 use pyo3::prelude::*;
+use sunzi::advanced::optional_estimate;
+use sunzi::estimate::InputRounding;
 use sunzi::report::LuReport;
 use sunzi::{Accuracy, Error, LuOptions, Matrix, MatrixView, MoreBits, Outcome};
 
@@ -48,14 +50,6 @@ pub fn with_factors(py: Python<'_>, exception: PyErr, function: &str, instead: &
     if_not_positive(py, exception, &remark)
 }
 
-/// The remark that correct digits have Cholesky's factors only.
-pub fn no_digits(function: &str) -> String {
-    format!(
-        "{function} neither estimates nor proves digits for matrices that are not symmetric positive definite: leave \
-         out digits=, certified= and precision='auto', and pass precision="
-    )
-}
-
 /// A square matrix of any kind, and the precision of results computed from it.
 #[derive(Clone, Copy)]
 pub struct General<'a> {
@@ -78,7 +72,8 @@ impl General<'_> {
     /// # Errors
     /// As [`sunzi::lu_with`] and [`sunzi::Lu::solve`].
     pub fn solve(&self, ctx: &sunzi::Context, b: MatrixView<'_>) -> sunzi::Result<(Matrix, Option<String>)> {
-        self.solve_for(ctx, b, "solve")
+        let solved = self.solve_for(ctx, b, "solve")?;
+        Ok((solved.solution, Some(solved.report.to_string())))
     }
 
     /// The inverse, and the report as JSON.
@@ -87,7 +82,42 @@ impl General<'_> {
     /// As [`General::solve`].
     pub fn inverse(&self, ctx: &sunzi::Context) -> sunzi::Result<(Matrix, Option<String>)> {
         let identity = Matrix::identity(self.entries.rows(), 2)?;
-        self.solve_for(ctx, identity.view(), "inverse")
+        let solved = self.solve_for(ctx, identity.view(), "inverse")?;
+        Ok((solved.solution, Some(solved.report.to_string())))
+    }
+
+    /// The solution, or without right-hand sides the inverse, with an estimate of its correct digits; with `certified`
+    /// also with a number of them that is proven.
+    ///
+    /// # Errors
+    /// As [`General::solve`]; the errors of the estimate except those of memory.
+    pub fn with_digits(
+        &self,
+        ctx: &sunzi::Context,
+        b: Option<MatrixView<'_>>,
+        rounding: InputRounding,
+        certified: bool,
+    ) -> sunzi::Result<GeneralAnswer> {
+        let identity = Matrix::identity(self.entries.rows(), 2)?;
+        let operation = if b.is_some() { "solve" } else { "inverse" };
+        let GeneralSolution { factors, solution, report } =
+            self.solve_for(ctx, b.unwrap_or(identity.view()), operation)?;
+        let held_bytes = factors.factors().bytes() + solution.bytes();
+        let estimate = beside(ctx, held_bytes, |own| match b {
+            Some(b) => factors.solution_digits(own, self.entries, b, &solution, rounding),
+            None => factors.inverse_digits(own, self.entries, &solution, rounding),
+        });
+        let prove = |own: &sunzi::Context| {
+            let Some(proof) = factors.certify(own, self.entries, rounding)? else { return Ok(0.0) };
+            match b {
+                Some(b) => proof.solution_digits(own, b, &solution),
+                None => proof.inverse_digits(own, &solution),
+            }
+        };
+        let proven = if certified { Some(beside(ctx, held_bytes, prove)?) } else { None };
+        // Proven digits are correct.
+        let digits = optional_estimate(estimate)?.map(|digits| digits.max(proven.unwrap_or(0.0)));
+        Ok(GeneralAnswer { solution, report, digits, certified: proven })
     }
 
     fn solve_for(
@@ -95,7 +125,7 @@ impl General<'_> {
         ctx: &sunzi::Context,
         b: MatrixView<'_>,
         operation: &'static str,
-    ) -> sunzi::Result<(Matrix, Option<String>)> {
+    ) -> sunzi::Result<GeneralSolution> {
         let Outcome { result: factors, report: factorisation } = self.factor(ctx)?;
         let (factor_bytes, mut solution) = (factors.factors().bytes(), Matrix::empty());
         let mut report =
@@ -104,12 +134,27 @@ impl General<'_> {
         report.accuracy = factorisation.accuracy;
         report.seconds += factorisation.seconds;
         report.planned_bytes = report.planned_bytes.saturating_add(factor_bytes).max(factorisation.planned_bytes);
-        let mut numbers = serde_json::to_value(&report).unwrap_or_default();
-        if let (Some(fields), Ok(own)) = (numbers.as_object_mut(), serde_json::to_value(&factorisation)) {
+        let mut report = serde_json::to_value(&report).unwrap_or_default();
+        if let (Some(fields), Ok(own)) = (report.as_object_mut(), serde_json::to_value(&factorisation)) {
             fields.insert("factorisation".into(), own);
         }
-        Ok((solution, Some(numbers.to_string())))
+        Ok(GeneralSolution { factors, solution, report })
     }
+}
+
+/// A solution or an inverse by LU, and its report.
+struct GeneralSolution {
+    factors: sunzi::Lu,
+    solution: Matrix,
+    report: serde_json::Value,
+}
+
+/// A solution or an inverse by LU, and what is known of it.
+pub struct GeneralAnswer {
+    pub solution: Matrix,
+    pub report: serde_json::Value,
+    pub digits: Option<f64>,
+    pub certified: Option<f64>,
 }
 
 impl Symmetric {

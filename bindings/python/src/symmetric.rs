@@ -8,7 +8,7 @@ use crate::view::View;
 use pyo3::prelude::*;
 use rug::Rational;
 use std::collections::HashMap;
-use sunzi::estimate::{InputRounding, singularity, singularity_as_written};
+use sunzi::estimate::{InputRounding, general_singularity, singularity_as_written};
 use sunzi::io::WrittenEntry;
 use sunzi::{Accuracy, CholeskyOptions, Error, MoreBits, Outcome};
 
@@ -21,6 +21,8 @@ pub struct Symmetric {
     pub shape: Shape,
     /// The entries that were rounded, as they were given; `None` where these are not known.
     written: Option<Vec<WrittenEntry>>,
+    /// Whether they are those of a symmetric matrix, or of one of its triangles.
+    is_written_symmetric: bool,
 }
 
 impl Symmetric {
@@ -52,8 +54,8 @@ impl Symmetric {
         let accuracy = call.choice("accuracy", ACCURACIES)?;
         let shape = Shape { container: a.container, kind: a.kind };
         let (view, written) = a.view_and_written(call.py(), Bits::InFull(precision_bits))?;
-        let written = written.filter(|written| uplo.is_some() || are_mirrored(written));
-        Ok(Symmetric { view, uplo, precision_bits, accuracy, shape, written })
+        let is_written_symmetric = uplo.is_some() || written.as_deref().is_none_or(are_mirrored);
+        Ok(Symmetric { view, uplo, precision_bits, accuracy, shape, written, is_written_symmetric })
     }
 
     /// The operand.
@@ -125,12 +127,22 @@ impl Symmetric {
         if ctx.memory_bytes().is_some_and(|limit| bytes > limit) {
             return Ok(None);
         }
-        let (found, proof) = match (&self.written, self.view.rounded_bits()) {
-            (Some(written), _) => (singularity_as_written(self.operand(), written)?, MoreBits::Singular),
-            (None, None) => (singularity(self.operand())?, MoreBits::Singular),
-            (None, Some(bits)) => (singularity(self.operand())?, MoreBits::SingularAsRead { bits }),
+        let (written, proof) = match (&self.written, self.view.rounded_bits()) {
+            (Some(written), _) if self.is_written_symmetric || self.is_general() => (&written[..], MoreBits::Singular),
+            (None, None) => (&[][..], MoreBits::Singular),
+            (_, bits) => (&[][..], MoreBits::SingularAsRead { bits: bits.unwrap_or(self.view.precision_bits()) }),
+        };
+        let found = match self.is_general() {
+            true => general_singularity(self.view.entries(), written)?,
+            false => singularity_as_written(self.operand(), written)?,
         };
         Ok(found.is_proven_singular().then_some(proof))
+    }
+
+    /// Whether the matrix is not symmetric.
+    fn is_general(&self) -> bool {
+        let triangle = self.operand().lower_view("singularity");
+        matches!(triangle, Err(Error::NotSymmetric { .. }))
     }
 }
 

@@ -4,7 +4,7 @@ use super::operands;
 use super::points::{POINTS, Radii, assert_inside, balls, determinant, number, point};
 use super::systems::is_unproven;
 use crate::common::Rng;
-use crate::common::rational::{GENERAL_FAMILIES, general, identity, rounded, solve as solve_exactly};
+use crate::common::rational::{GENERAL_FAMILIES, GeneralFamily, general, identity, rounded, solve as solve_exactly};
 use rug::{Float, Rational};
 use sunzi::ball::{self, BallMatrix};
 use sunzi::{Context, Error, Matrix};
@@ -13,8 +13,8 @@ fn context() -> Context {
     Context::builder().threads(1).build().unwrap()
 }
 
-/// A matrix of balls, a precision, and words for both.
-fn system(rng: &mut Rng) -> (BallMatrix, u32, String) {
+/// A matrix of balls and its family, a precision, and words for them.
+fn system(rng: &mut Rng) -> (BallMatrix, GeneralFamily, u32, String) {
     let n = rng.pick(&[1usize, 2, 3, 4, 6]);
     let bits = rng.pick(&[53u32, 120, 250]);
     let radii = rng.pick(&[Radii::None, Radii::None, Radii::Tiny, Radii::Relative(30), Radii::Relative(5)]);
@@ -28,7 +28,7 @@ fn system(rng: &mut Rng) -> (BallMatrix, u32, String) {
     }
     let midpoint = rounded(&rows, rows.len(), 700).0;
     let label = format!("{family:?}, n = {n}, {bits} bits, {radii:?}");
-    (balls(midpoint, radii, false, rng), bits, label)
+    (balls(midpoint, radii, false, rng), family, bits, label)
 }
 
 /// Whether an error says that no ball is known; the midpoint may be singular.
@@ -42,7 +42,7 @@ fn general_solutions_inverses_and_determinants_hold_those_of_all_points() {
     let count = operands(60, 3000);
     for seed in 0..count {
         let mut rng = Rng::new(7500 + seed);
-        let (a, bits, label) = system(&mut rng);
+        let (a, family, bits, label) = system(&mut rng);
         let label = format!("seed {seed}: {label}");
         let cols = rng.pick(&[0usize, 1, 3]);
         let right = Matrix::from_fn(a.rows(), cols, bits, |_, _| number(&mut rng, bits, 4)).unwrap();
@@ -64,7 +64,8 @@ fn general_solutions_inverses_and_determinants_hold_those_of_all_points() {
             let distance = (det.midpoint.to_rational().unwrap() - exact).abs();
             assert!(distance <= det.radius.to_rational().unwrap(), "{label}: {det:?}");
         }
-        if a.radius().max_norm() == 0 {
+        // Where rows and columns lie far apart an entry may be tiny beside its row and its column.
+        if a.radius().max_norm() == 0 && family != GeneralFamily::Graded {
             // Of exact operands each ball is about as small as the rounding of its midpoint, or of a millionth of a
             // millionth of the largest entry: entries that are 0 are only known to be that small.
             let entries = || (0..a.rows()).flat_map(|row| (0..a.rows()).map(move |col| (row, col)));

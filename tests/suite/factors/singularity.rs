@@ -2,7 +2,7 @@
 
 use crate::common::{Rng, claims};
 use rug::{Float, Integer, Rational};
-use sunzi::estimate::{Singularity, singularity, singularity_as_written};
+use sunzi::estimate::{Singularity, general_singularity, singularity, singularity_as_written};
 use sunzi::io::{self, FileFormat, Loaded, ReadOptions, Source, WrittenEntry};
 use sunzi::{Error, Matrix, Symmetric};
 
@@ -124,6 +124,44 @@ fn random_matrices_of_any_rank_and_spread_exponents() {
         counts[usize::from(found.is_proven_singular())] += 1;
     }
     assert!(counts.iter().all(|&count| count > 20), "{counts:?}");
+}
+
+/// Products of two matrices of few columns, of fractions that are rounded when they become a matrix: singular or not as
+/// they were written.
+#[test]
+fn general_matrices_of_any_rank_as_they_were_written() {
+    let mut counts = [0, 0];
+    for seed in claims(200) {
+        let mut rng = Rng::new(40_000 + seed);
+        let n = 1 + rng.below(9);
+        let k = rng.below(n + 2);
+        let mut factor = || -> Vec<Vec<Rational>> {
+            let entry = |rng: &mut Rng| Rational::from((rng.within(40), 1 + rng.below(6) as u32));
+            (0..n).map(|_| (0..k).map(|_| entry(&mut rng)).collect()).collect()
+        };
+        let (left, right) = (factor(), factor());
+        let entry = |row: usize, col: usize| -> Rational {
+            left[row].iter().zip(&right[col]).map(|(left, right)| Rational::from(left * right)).sum()
+        };
+        let rows: Vec<Vec<Rational>> = (0..n).map(|row| (0..n).map(|col| entry(row, col)).collect()).collect();
+        let a = Matrix::from_fn(n, n, 30, |row, col| Float::with_val(30, &rows[row][col])).unwrap();
+        let written: Vec<WrittenEntry> = (0..n)
+            .flat_map(|row| (0..n).map(move |col| (row, col)))
+            .filter(|&(row, col)| a.float(row, col) != rows[row][col])
+            .map(|(row, col)| WrittenEntry { row, col, value: rows[row][col].clone() })
+            .collect();
+        let found = general_singularity(&a, &written).unwrap();
+        check_verdict(&rows, &found, &format!("seed {seed}: {n} rows of {k}"));
+        check_verdict(&fractions(&a), &general_singularity(&a, &[]).unwrap(), &format!("seed {seed}, rounded"));
+        counts[usize::from(found.is_proven_singular())] += 1;
+    }
+    assert!(counts.iter().all(|&count| count > 20), "{counts:?}");
+    let outside = WrittenEntry { row: 0, col: 2, value: Rational::new() };
+    assert!(matches!(
+        general_singularity(&Matrix::identity(2, 30).unwrap(), &[outside]),
+        Err(Error::InvalidArgument(_))
+    ));
+    assert!(matches!(general_singularity(&Matrix::zeros(2, 3, 30).unwrap(), &[]), Err(Error::NotSquare { .. })));
 }
 
 #[test]
