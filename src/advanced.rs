@@ -73,5 +73,6 @@ pub mod tile {
 
 pub use crate::ops::cholesky::cholesky_reference;
 pub use crate::ops::optional_estimate;
+pub use crate::ops::product_of_pivots;
 pub use crate::ops::{FaultHook, Hooks};
 pub use crate::ops::{PrecisionSearch, PrecisionTry};

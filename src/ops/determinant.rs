@@ -2,10 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::math::bound::ceil_log2;
-use crate::matrix::MAXIMUM_EXPONENT;
+use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
 use crate::ops::cholesky::Cholesky;
 use crate::ops::ldlt::Ldlt;
 use rug::Float;
+use rug::float::prec_max;
 
 /// Bits of the product beyond those of the result and those that the roundings of its factors take.
 const SPARE_BITS: u32 = 16;
@@ -56,7 +57,19 @@ impl Ldlt {
     }
 }
 
-/// The product of `factors`, of which none is 0 and at most `2 rows` exist.
+/// The product of the pivots of a factorisation, a column, rounded to `precision_bits`; 1 for no pivots, 0 if one of
+/// them is 0. It is the determinant, or minus the determinant if the rows were interchanged an odd number of times.
+///
+/// Accuracy: `2^(1 - precision_bits)` relative to the product. Cost: one product for each row.
+///
+/// # Errors
+/// [`Error::ExponentRange`] for a product outside the exponent range.
+pub fn product_of_pivots(pivots: MatrixView<'_>, precision_bits: u32) -> Result<Float> {
+    let entries = (0..pivots.rows()).map(|i| pivots.get(i, 0).to_float(pivots.precision_bits()));
+    product(entries, pivots.rows(), precision_bits.clamp(2, prec_max() - 64))
+}
+
+/// The product of `factors`, of which at most `2 rows` exist.
 pub(crate) fn product(factors: impl Iterator<Item = Float>, rows: usize, precision_bits: u32) -> Result<Float> {
     let bits = precision_bits + ceil_log2(2 * rows + 1) + SPARE_BITS;
     // The exponents are summed apart from the product, whose factors lie between 1/2 and 1.

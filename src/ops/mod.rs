@@ -48,6 +48,7 @@ pub use cholesky::{
     Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into, cholesky_with,
 };
 pub use cholesky::{CholeskyPlan, UpdatePlan, log_det_of, plan_cholesky};
+pub use determinant::product_of_pivots;
 pub use eigenvalue::plan_extreme_eigenvalue;
 pub use eigenvalue::{EigenvalueInterval, EigenvalueOptions, EigenvaluePlan, EigenvalueReport, Extreme};
 pub use eigenvalue::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};

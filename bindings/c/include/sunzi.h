@@ -21,12 +21,14 @@
 //                               sunzi_factor_certified_log_det_digits; with the suffix _with for rounded operands
 //   L D L^T, factors kept       sunzi_ldlt_new, sunzi_ldlt_free, sunzi_ldlt_solve, sunzi_ldlt_solution_digits,
 //                               sunzi_ldlt_certified_solution_digits
+//   General matrices (LU)       sunzi_lu, sunzi_general_solve, sunzi_lu_solve, sunzi_lu_inverse, sunzi_lu_det
 //   Batches                     sunzi_syrk_batch, sunzi_gemm_batch, sunzi_cholesky_batch, sunzi_trsm_batch
 //   Memory plans                sunzi_plan_syrk, sunzi_plan_gemm, sunzi_plan_cholesky, sunzi_plan_trsm,
 //                               sunzi_plan_solve
 //   BLAS and LAPACK             sunzi_rdot, sunzi_rnrm2, sunzi_raxpy; sunzi_rgemv, sunzi_rsymv, sunzi_rger,
 //                               sunzi_rtrmv, sunzi_rtrsv; sunzi_rsyrk, sunzi_rgemm, sunzi_rtrsm, sunzi_rtrmm,
-//                               sunzi_rsymm, sunzi_rsyr2k; sunzi_rpotrf, sunzi_rpotrs; with the suffix _mpf for mpf_t
+//                               sunzi_rsymm, sunzi_rsyr2k; sunzi_rpotrf, sunzi_rpotrs; sunzi_rgetrf, sunzi_rgetrs,
+//                               sunzi_rgesv, sunzi_rgetri; with the suffix _mpf for mpf_t
 //   Ranks of MPI                sunzi_mpi_size; sunzi_dist_rows, sunzi_dist_scalapack, sunzi_dist_elemental;
 //                               sunzi_mpi_syrk, sunzi_mpi_gemm, sunzi_mpi_cholesky, sunzi_mpi_trsm, sunzi_mpi_solve,
 //                               sunzi_mpi_inverse, sunzi_mpi_cholesky_solve, sunzi_mpi_log_det;
@@ -901,6 +903,96 @@ enum sunzi_status sunzi_ldlt_certified_solution_digits(const struct sunzi_contex
                                                        const struct sunzi_matrix *x,
                                                        double *digits);
 
+// Factors a square A as `P A = L U` with partial pivoting, and replaces it by the factors as LAPACK's `getrf` stores
+// them: U on and above the diagonal, and L below it, whose diagonal of ones is not stored.
+//
+// Arguments:
+// - `a`: n x n.
+// - `rows`: receives n indices from 0: row i of `P A` is row `rows[i]` of A.
+//
+// In each column the largest candidate becomes the pivot, and the first one among equals. If the largest entries of
+// the rows, relative to those of their columns, differ by more than 2^32, pivots are chosen as if powers of two had
+// scaled the rows to equal size.
+//
+// Accuracy: `|P A - L U|_ij <= 2^(2 - p) (|L| |U|)_ij`. Under `SUNZI_NORM`, or if `sunzi_last_report` returns the
+// accuracy `SUNZI_NORM`, the bound is `2^(2 - p) ((|L| |U|)_ij + max(m_j, |u_jj|))`, where m_j is the largest
+// magnitude in column j of A. Then each entry is rounded to its own precision.
+//
+// Errors: `SUNZI_SINGULAR` with the index of the first column in which all candidates for the pivot are 0 at the
+// working precision; A and `rows` are unchanged then.
+//
+// Cost: n^3 / 3 word products per prime.
+enum sunzi_status sunzi_lu(const struct sunzi_context *ctx, const struct sunzi_matrix *a, size_t *rows);
+
+// Computes `B := A^-1 B` for any square A, which is not changed.
+//
+// Arguments:
+// - `a`: n x n.
+// - `b`: n x m, the right-hand sides, which the solution X replaces.
+//
+// Accuracy, for each column: `|b - A x|_i <= 2^(4 - p) (P^T |L| |U| |x|)_i`; under `SUNZI_NORM` the error of the
+// factors is added, see `sunzi_lu`. p is the largest precision of the entries of B; A is factored at this precision as
+// well. Then each entry is rounded to its own precision.
+//
+// Errors: those of `sunzi_lu`.
+//
+// Cost: one factorisation and one solve with m right-hand sides. For several solves with one A, see `sunzi_lu_solve`.
+// If A is symmetric positive definite, `sunzi_solve` needs half as many word products.
+enum sunzi_status sunzi_general_solve(const struct sunzi_context *ctx,
+                                      const struct sunzi_matrix *a,
+                                      const struct sunzi_matrix *b);
+
+// Computes `B := op(A)^-1 B` from the factors of A in an array, as `sunzi_lu` leaves them.
+//
+// Arguments:
+// - `trans`: `SUNZI_NO_TRANS` solves `A X = B`, `SUNZI_TRANS` solves `A^T X = B`.
+// - `factors`: n x n, L and U.
+// - `rows`: n indices, the order of the rows.
+// - `b`: n x m, the right-hand sides, which the solution replaces.
+//
+// Accuracy, for each column: `|b - A x|_i <= 2^(4 - p) (P^T |L| |U| |x|)_i`, or, for the transpose, `|b - A^T x|_i <=
+// 2^(4 - p) (|U^T| |L^T| |P x|)_i`. The bounds are those for factors with componentwise accuracy; the error of other
+// factors is added. p is the smaller of the largest precision of B and the precision of the factors. Then each entry
+// is rounded to its own precision.
+//
+// Errors: `SUNZI_SINGULAR` if the diagonal of U has a zero; `SUNZI_INVALID_ARGUMENT` if `rows` does not have each of
+// the numbers from 0 to n - 1 once.
+//
+// Cost: n^2 m word products per prime.
+enum sunzi_status sunzi_lu_solve(const struct sunzi_context *ctx,
+                                 int32_t trans,
+                                 const struct sunzi_matrix *factors,
+                                 const size_t *rows,
+                                 const struct sunzi_matrix *b);
+
+// Computes `inverse := A^-1` from the factors of A in an array, as `sunzi_lu` leaves them: the solution for the
+// columns of the identity.
+//
+// Arguments:
+// - `factors`: n x n, L and U.
+// - `rows`: n indices, the order of the rows.
+// - `inverse`: n x n; it may be the array of the factors.
+//
+// Accuracy and errors: as `sunzi_lu_solve`, with the precision of `inverse` in place of that of B.
+//
+// Cost: n^3 word products per prime.
+enum sunzi_status sunzi_lu_inverse(const struct sunzi_context *ctx,
+                                   const struct sunzi_matrix *factors,
+                                   const size_t *rows,
+                                   const struct sunzi_matrix *inverse);
+
+// Computes `result := det A` from the factors of A in an array, of which only the diagonal is read. `factors` is
+// n x n; `rows` has n indices, the order of the rows; `result` is 1 x 1, and its precision is the precision of the
+// determinant. The determinant is 1 if n is 0, and 0 if the diagonal of U has a zero.
+//
+// Accuracy: 2^(1 - p) relative to the determinant of `P^T L U`, taking the factors as exact.
+//
+// Errors: `SUNZI_INVALID_ARGUMENT` as in `sunzi_lu_solve`.
+enum sunzi_status sunzi_lu_det(const struct sunzi_context *ctx,
+                               const struct sunzi_matrix *factors,
+                               const size_t *rows,
+                               const struct sunzi_matrix *result);
+
 // Computes `C_i := alpha A_i A_i^T + beta C_i`, or with `A_i^T A_i`, for `count` independent problems.
 //
 // Arguments:
@@ -1435,6 +1527,87 @@ int64_t sunzi_rpotrs_mpf(const struct sunzi_context *ctx,
                          int64_t lda,
                          void *b,
                          int64_t ldb);
+
+// Replaces A by the factors of `P A = L U` as `sunzi_lu` does, with the arguments of `Rgetrf`. A is m x n and must be
+// square. `ipiv` receives n row numbers from 1: rows i and `ipiv[i - 1]` change places, for i from 1 to n.
+//
+// Returns info: `i > 0` if all candidates for the i-th pivot are 0 at the working precision. Then A and `ipiv` are
+// unchanged, whereas LAPACK completes the factorisation with a zero at entry (i, i) of U.
+int64_t sunzi_rgetrf(const struct sunzi_context *ctx, int64_t m, int64_t n, void *a, int64_t lda, int64_t *ipiv);
+
+// Same as `sunzi_rgetrf`, for scalars and arrays of `mpf_t`.
+int64_t sunzi_rgetrf_mpf(const struct sunzi_context *ctx, int64_t m, int64_t n, void *a, int64_t lda, int64_t *ipiv);
+
+// Computes `B := op(A)^-1 B` from the factors of A in an array as `sunzi_lu_solve` does, with the arguments of
+// `Rgetrs`. `a` and `ipiv` hold what `sunzi_rgetrf` has stored for an A of order n; B is n x nrhs.
+//
+// Returns info: `i > 0` if entry (i, i) of U, counted from 1, is 0.
+int64_t sunzi_rgetrs(const struct sunzi_context *ctx,
+                     const char *trans,
+                     int64_t n,
+                     int64_t nrhs,
+                     const void *a,
+                     int64_t lda,
+                     const int64_t *ipiv,
+                     void *b,
+                     int64_t ldb);
+
+// Same as `sunzi_rgetrs`, for scalars and arrays of `mpf_t`.
+int64_t sunzi_rgetrs_mpf(const struct sunzi_context *ctx,
+                         const char *trans,
+                         int64_t n,
+                         int64_t nrhs,
+                         const void *a,
+                         int64_t lda,
+                         const int64_t *ipiv,
+                         void *b,
+                         int64_t ldb);
+
+// Computes `B := A^-1 B` for any square A of order n, which its factors replace as in `sunzi_rgetrf`, with the
+// arguments of `Rgesv`. B is n x nrhs. A is factored at the larger one of the precisions of A and B.
+//
+// Returns info: `i > 0` as `sunzi_rgetrf`; A, `ipiv` and B are unchanged then.
+int64_t sunzi_rgesv(const struct sunzi_context *ctx,
+                    int64_t n,
+                    int64_t nrhs,
+                    void *a,
+                    int64_t lda,
+                    int64_t *ipiv,
+                    void *b,
+                    int64_t ldb);
+
+// Same as `sunzi_rgesv`, for scalars and arrays of `mpf_t`.
+int64_t sunzi_rgesv_mpf(const struct sunzi_context *ctx,
+                        int64_t n,
+                        int64_t nrhs,
+                        void *a,
+                        int64_t lda,
+                        int64_t *ipiv,
+                        void *b,
+                        int64_t ldb);
+
+// Replaces the factors of A by its inverse as `sunzi_lu_inverse` computes it, with the arguments of `Rgetri`. `a` and
+// `ipiv` hold what `sunzi_rgetrf` has stored for an A of order n. `lwork`, the length of `work`, must be at least
+// `max(n, 1)`, which `work[0]` receives; the rest of `work` is neither read nor written. If `lwork` is -1, the call
+// only stores this number, and reads neither `a` nor `ipiv`.
+//
+// Returns info: `i > 0` if entry (i, i) of U, counted from 1, is 0; A is unchanged then.
+int64_t sunzi_rgetri(const struct sunzi_context *ctx,
+                     int64_t n,
+                     void *a,
+                     int64_t lda,
+                     const int64_t *ipiv,
+                     void *work,
+                     int64_t lwork);
+
+// Same as `sunzi_rgetri`, for scalars and arrays of `mpf_t`.
+int64_t sunzi_rgetri_mpf(const struct sunzi_context *ctx,
+                         int64_t n,
+                         void *a,
+                         int64_t lda,
+                         const int64_t *ipiv,
+                         void *work,
+                         int64_t lwork);
 
 // Stores the number of this rank, counted from 0, and the number of ranks of the context's communicator. Null pointers
 // are ignored. Not collective. Returns `SUNZI_UNAVAILABLE` for a context without a communicator.

@@ -158,6 +158,14 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Notes a result that the library has allocated.
+    pub fn note_allocated(&self, result: &Matrix) {
+        self.note(|report| {
+            report.copied_bytes += result.bytes();
+            report.precision_bits = result.precision_bits().into();
+        });
+    }
+
     /// Keeps the memory of a matrix for the next call.
     pub fn keep(&self, matrix: Matrix) {
         self.owner.give_matrix(matrix);
@@ -316,6 +324,23 @@ impl<'a> Call<'a> {
         unsafe { self.store(operand, part, &matrix) }?;
         self.keep(matrix);
         Ok(())
+    }
+
+    /// [`Call::write`] of a solution that the library has allocated, with its numbers in the report.
+    ///
+    /// # Safety
+    /// As [`Call::store`].
+    pub unsafe fn write_solution(
+        &self,
+        operand: &Operand,
+        part: Part,
+        solution: Matrix,
+        solve: &sunzi::report::SolveReport,
+    ) -> Outcome<()> {
+        self.note_allocated(&solution);
+        self.note_solve(solve);
+        // SAFETY: by contract.
+        unsafe { self.write(operand, part, solution) }
     }
 }
 

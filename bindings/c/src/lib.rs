@@ -26,6 +26,7 @@ pub use api::factor::*;
 pub use api::info::*;
 pub use api::lapack::*;
 pub use api::ldlt::*;
+pub use api::lu::*;
 pub use api::mpi::*;
 pub use api::plans::*;
 pub use api::products::*;

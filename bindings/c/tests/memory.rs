@@ -72,15 +72,20 @@ fn limits_of_all() {
     let (n, columns) = (60, 40);
     let (no, low, none) = (SUNZI_NO_TRANS, SUNZI_LOWER, ptr::null());
     let fresh = || (Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &definite(n, BITS, 2)), filled(Kind::Mpfr, n, columns));
+    let reversed: [usize; 60] = std::array::from_fn(|row| 59 - row);
     type Operation<'a> = (&'a str, &'a dyn Fn(&Ctx, &sunzi_matrix, &sunzi_matrix) -> sunzi_status);
     // SAFETY: all arrays are live.
-    let operations: [Operation<'_>; 5] = unsafe {
+    let operations: [Operation<'_>; 9] = unsafe {
         [
             ("gemm", &|ctx, a, b| sunzi_gemm(ctx.0, no, no, none, a, b, none, b)),
             ("trsm", &|ctx, a, b| sunzi_trsm(ctx.0, SUNZI_LEFT, low, no, SUNZI_NON_UNIT, none, a, b)),
             ("cholesky", &|ctx, a, _| sunzi_cholesky(ctx.0, low, a)),
             ("solve", &|ctx, a, b| sunzi_solve(ctx.0, low, a, b)),
             ("cholesky_solve", &|ctx, a, b| sunzi_cholesky_solve(ctx.0, SUNZI_UPPER, a, b)),
+            ("lu", &|ctx, a, _| sunzi_lu(ctx.0, a, [0; 60].as_mut_ptr())),
+            ("general_solve", &|ctx, a, b| sunzi_general_solve(ctx.0, a, b)),
+            ("lu_solve", &|ctx, a, b| sunzi_lu_solve(ctx.0, SUNZI_TRANS, a, reversed.as_ptr(), b)),
+            ("lu_inverse", &|ctx, a, _| sunzi_lu_inverse(ctx.0, a, reversed.as_ptr(), a)),
         ]
     };
     for (name, operation) in operations {

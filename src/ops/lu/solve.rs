@@ -188,9 +188,22 @@ impl Lu {
         precision_bits: u32,
     ) -> Result<Matrix> {
         let mut result = Matrix::empty();
-        let into = Destination::from(&mut result);
-        self.solve_system(ctx, LuSystem::Transposed, b.into(), precision_bits, into)?;
+        self.solve_transposed_into(ctx, b, precision_bits, &mut result)?;
         Ok(result)
+    }
+
+    /// [`Lu::solve_transposed`] into a matrix of the caller or a block of one.
+    ///
+    /// # Errors
+    /// As [`crate::trsm_into`].
+    pub fn solve_transposed_into<'b, 'r>(
+        &self,
+        ctx: &Context,
+        b: impl Into<MatrixView<'b>>,
+        precision_bits: u32,
+        result: impl Into<Destination<'r>>,
+    ) -> Result<SolveReport> {
+        self.solve_system(ctx, LuSystem::Transposed, b.into(), precision_bits, result.into())
     }
 
     /// `A^-1`, rounded to `precision_bits` bits: the solution for the columns of the identity, with the bound of

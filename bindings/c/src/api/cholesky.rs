@@ -137,12 +137,7 @@ pub unsafe extern "C" fn sunzi_log_det(
             factor.check_square()?;
             result.check_shape(1, 1)?;
             let bits = call.result_bits(&result, Part::All)?;
-            let diagonal = match &factor.array {
-                Array::Mpfr(grid) => call.read_copy(&column(&factor, Array::Mpfr(grid.diagonal())), Part::All),
-                Array::Mpf(grid) => call.read_copy(&column(&factor, Array::Mpf(grid.diagonal())), Part::All),
-                Array::Limbs(array) => array.diagonal(factor.name),
-            };
-            let diagonal = diagonal.map_err(on_diagonal)?;
+            let diagonal = read_diagonal(call, &factor)?;
             log_det_number(call, &result, (&diagonal).into(), bits)?;
             call.keep(diagonal);
             Ok(())
@@ -177,6 +172,22 @@ pub(crate) fn log_det(factor: MatrixView<'_>, bits: u32) -> Float {
     let value = log_det_of(factor, bits);
     free_cache(FreeCache::Local);
     value
+}
+
+/// The diagonal of a square matrix as a column; nothing else of the matrix is read.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn read_diagonal(call: &Call<'_>, matrix: &Operand) -> Outcome<Matrix> {
+    // SAFETY: by contract.
+    let diagonal = unsafe {
+        match &matrix.array {
+            Array::Mpfr(grid) => call.read_copy(&column(matrix, Array::Mpfr(grid.diagonal())), Part::All),
+            Array::Mpf(grid) => call.read_copy(&column(matrix, Array::Mpf(grid.diagonal())), Part::All),
+            Array::Limbs(array) => array.diagonal(matrix.name),
+        }
+    };
+    diagonal.map_err(on_diagonal)
 }
 
 fn column(factor: &Operand, array: Array) -> Operand {
@@ -289,11 +300,6 @@ pub(crate) unsafe fn solve_with(call: &Call<'_>, factor: &Cholesky, b: &Operand,
         let mut solution = Matrix::empty();
         let solved = call.done(factor.solve_into(&call.context(), right.view(), bits, &mut solution))?;
         call.keep_input(right);
-        call.note(|report| {
-            report.copied_bytes += solution.bytes();
-            report.precision_bits = bits.into();
-        });
-        call.note_solve(&solved);
-        call.write(b, Part::All, solution)
+        call.write_solution(b, Part::All, solution, &solved)
     }
 }

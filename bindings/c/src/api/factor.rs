@@ -154,12 +154,7 @@ pub unsafe extern "C" fn sunzi_factor_inverse(
             let bits = call.result_bits(&inverse, part)?;
             let mut result = SymmetricMatrix::default();
             let report = call.done(factor.cholesky.inverse_into(&call.context(), bits, &mut result))?;
-            call.note(|report| {
-                report.copied_bytes += result.as_matrix().bytes();
-                report.precision_bits = bits.into();
-            });
-            call.note_solve(&report);
-            call.write(&inverse, part, result.into_matrix())
+            call.write_solution(&inverse, part, result.into_matrix(), &report)
         })
     }
 }

@@ -42,7 +42,7 @@ pub extern "C" fn sunzi_status_text(status: c_int) -> *const c_char {
         c"an exponent is out of range",
         c"a precision is out of range",
         c"the matrix is not positive definite",
-        c"zero on the diagonal of a triangular matrix or of D in L D L^T",
+        c"zero on the diagonal of a triangular matrix, or no pivot in L D L^T or L U",
         c"the memory limit is too small",
         c"the system refused memory",
         c"the call was cancelled",

@@ -103,12 +103,7 @@ pub unsafe extern "C" fn sunzi_ldlt_solve(
             let mut solution = Matrix::empty();
             let solved = call.done(ldlt.solve_into(&call.context(), right.view(), bits, &mut solution))?;
             call.keep_input(right);
-            call.note(|report| {
-                report.copied_bytes += solution.bytes();
-                report.precision_bits = bits.into();
-            });
-            call.note_solve(&solved);
-            call.write(&b, Part::All, solution)
+            call.write_solution(&b, Part::All, solution, &solved)
         })
     }
 }

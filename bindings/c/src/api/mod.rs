@@ -15,6 +15,7 @@ pub mod factor;
 
 pub mod digits;
 pub mod ldlt;
+pub mod lu;
 
 pub mod batches;
 pub mod plans;

@@ -12,6 +12,7 @@ mod compare;
 mod dealt;
 mod edges;
 mod factors;
+mod general;
 mod lapack;
 #[path = "collective/problem.rs"]
 mod problem;

@@ -12,8 +12,10 @@ mod level3;
 mod symmetric;
 
 mod factors;
+mod general;
 
 pub use factors::*;
+pub use general::*;
 pub use level1::*;
 pub use level2::*;
 pub use level3::*;
@@ -78,6 +80,16 @@ impl Place {
     fn new(name: &'static str, entries: *const c_void, ld_name: &'static str, ld: i64) -> Place {
         Place { name, entries, ld_name, ld }
     }
+
+    /// Refuses a leading dimension that is too small for `rows` rows.
+    fn check_ld(&self, rows: i64) -> Outcome<()> {
+        let (ld, least) = (self.ld, rows.max(1));
+        if ld >= least {
+            return Ok(());
+        }
+        let message = format!("the leading dimension {ld} is too small; it must be at least {least} for {rows} rows");
+        Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, self.ld_name, message))
+    }
 }
 
 /// The kind of all entries of a call.
@@ -93,15 +105,9 @@ impl Entries {
     /// # Safety
     /// The header's rules.
     unsafe fn matrix(self, place: &Place, rows: i64, cols: i64) -> Outcome<Operand> {
-        let ld = place.ld;
-        if ld < rows.max(1) {
-            let least = rows.max(1);
-            let message =
-                format!("the leading dimension {ld} is too small; it must be at least {least} for {rows} rows");
-            return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, place.ld_name, message));
-        }
+        place.check_ld(rows)?;
         // SAFETY: by contract.
-        unsafe { Operand::new(place.name, &self.described(place.entries, rows, cols, ld)) }
+        unsafe { Operand::new(place.name, &self.described(place.entries, rows, cols, place.ld)) }
     }
 
     /// An array as a vector of `count` entries, a column; with a negative distance the first entry is the last in
