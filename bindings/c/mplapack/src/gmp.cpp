@@ -50,6 +50,10 @@ struct Kind {
     static constexpr auto trsm = sunzi_rtrsm_mpf;
     static constexpr auto potrf = sunzi_rpotrf_mpf;
     static constexpr auto potrs = sunzi_rpotrs_mpf;
+    static constexpr auto getrf = sunzi_rgetrf_mpf;
+    static constexpr auto getrs = sunzi_rgetrs_mpf;
+    static constexpr auto gesv = sunzi_rgesv_mpf;
+    static constexpr auto getri = sunzi_rgetri_mpf;
 };
 
 } // namespace sunzi_mplapack

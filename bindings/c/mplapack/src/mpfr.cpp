@@ -74,6 +74,10 @@ struct Kind {
     static constexpr auto trsm = sunzi_rtrsm;
     static constexpr auto potrf = sunzi_rpotrf;
     static constexpr auto potrs = sunzi_rpotrs;
+    static constexpr auto getrf = sunzi_rgetrf;
+    static constexpr auto getrs = sunzi_rgetrs;
+    static constexpr auto gesv = sunzi_rgesv;
+    static constexpr auto getri = sunzi_rgetri;
 };
 
 } // namespace sunzi_mplapack

@@ -211,6 +211,63 @@ inline int64_t trtri(const char *uplo, const char *diag, int64_t n, Raw *a, int6
     return info;
 }
 
+// LAPACK's interchanges of rows in the integers of the C library; null where the caller passes null.
+class Pivots {
+  public:
+    template <class I> Pivots(int64_t n, const I *ipiv) : there_(ipiv != nullptr) {
+        if (there_ && n > 0) rows_.assign(ipiv, ipiv + n);
+        rows_.resize(rows_.size() + 1); // so that data() is an address for n = 0 as well
+    }
+    const int64_t *get() const { return there_ ? rows_.data() : nullptr; }
+
+    // As many for a result, none of which moves a row yet.
+    static std::vector<int64_t> identity(int64_t n) {
+        std::vector<int64_t> rows(static_cast<size_t>(std::max<int64_t>(n, 0)) + 1);
+        for (size_t i = 0; i < rows.size(); i++) rows[i] = static_cast<int64_t>(i) + 1;
+        return rows;
+    }
+
+  private:
+    bool there_;
+    std::vector<int64_t> rows_;
+};
+
+// The end of an LU factorisation of `a` that has returned `info`; stores the interchanges. Without a pivot the C library
+// leaves A as it was. For programs that do not look at info, a zero on the diagonal makes the determinant 0 and a solve
+// a division by zero, as it does in LAPACK.
+template <class I>
+int64_t finish_lu(const char *routine, int64_t info, const Block &a, const std::vector<int64_t> &pivots, I *ipiv) {
+    switch (settle(routine, info, SUNZI_XERBLA)) {
+    case Outcome::wrong_argument:
+        return info;
+    case Outcome::not_finite:
+        a.spoil(routine);
+        info = 0;
+        break;
+    case Outcome::done:
+        if (info > 0) Kind::set_si(a.first + (info - 1) * (a.ld + 1), 0);
+        break;
+    }
+    for (int64_t i = 0; i < std::min(a.rows, a.cols); i++) ipiv[i] = static_cast<I>(pivots[static_cast<size_t>(i)]);
+    return info;
+}
+
+template <class I> int64_t getrf(const char *routine, const Block &a, I *ipiv) noexcept {
+    std::vector<int64_t> pivots = Pivots::identity(a.cols);
+    int64_t info = Kind::getrf(Context::get(), a.rows, a.cols, a.first, a.ld, ipiv ? pivots.data() : nullptr);
+    return finish_lu(routine, info, a, pivots, ipiv);
+}
+
+template <class I> int64_t gesv(const Block &a, I *ipiv, const Block &b) noexcept {
+    std::vector<int64_t> pivots = Pivots::identity(a.cols);
+    int64_t info =
+        Kind::gesv(Context::get(), a.cols, b.cols, a.first, a.ld, ipiv ? pivots.data() : nullptr, b.first, b.ld);
+    const bool is_finite = info >= 0 || sunzi_last_status(Context::get()) != SUNZI_NOT_FINITE;
+    info = finish_lu("Rgesv", info, a, pivots, ipiv);
+    if (!is_finite) b.spoil("Rgesv");
+    return info;
+}
+
 // Guard bits of eigenvalues: their errors stay below those of the numbers given.
 const long EIGEN_GUARD_BITS = 64;
 

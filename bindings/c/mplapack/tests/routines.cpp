@@ -317,6 +317,72 @@ static void factors(Int n, bool lower) {
     expect(info == 2, "trtri: info");
 }
 
+// A general matrix with its determinant from the pivots beside Gauss' elimination.
+static void general(Int n) {
+    Matrix a(n, n), right(n, 2), plain = right, transposed = right, once = right;
+    Int info = 77;
+    std::vector<Int> ipiv(size_t(n + 1), 77), twin_pivots = ipiv, own = ipiv;
+    Matrix factors = a, twin = a, whole = a;
+    Rgetrf(n, n, factors.data(), factors.ld, ipiv.data(), INFO(info));
+    expect(info == 0 && ipiv[size_t(n)] == 77, "getrf");
+    for (auto routine : {static_cast<decltype(&Rgetrf)>(Rgetrf2), static_cast<decltype(&Rgetrf)>(Rgetf2)}) {
+        twin = a;
+        routine(n, n, twin.data(), twin.ld, twin_pivots.data(), INFO(info));
+        expect(info == 0 && twin.entries == factors.entries && twin_pivots == ipiv, "getrf2, getf2");
+    }
+    Rgetrs("N", n, 2, factors.data(), factors.ld, ipiv.data(), plain.data(), plain.ld, INFO(info));
+    expect(info == 0, "getrs");
+    Rgetrs("t", n, 2, factors.data(), factors.ld, ipiv.data(), transposed.data(), transposed.ld, INFO(info));
+    expect(info == 0, "getrs, transposed");
+    Rgesv(n, 2, whole.data(), whole.ld, own.data(), once.data(), once.ld, INFO(info));
+    expect(info == 0 && whole.entries == factors.entries && own == ipiv && once.entries == plain.entries, "gesv");
+    Matrix inverse = factors;
+    std::vector<Real> work(size_t(n + 1));
+    Rgetri(n, inverse.data(), inverse.ld, ipiv.data(), work.data(), -1, INFO(info));
+    expect(info == 0 && work[0] == std::max(n, Int(1)) && inverse.entries == factors.entries, "getri: query");
+    Rgetri(n, inverse.data(), inverse.ld, ipiv.data(), work.data(), std::max(n, Int(1)), INFO(info));
+    expect(info == 0, "getri");
+    // P A, by LAPACK's interchanges.
+    Matrix rows = a;
+    for (Int i = 0; i < n; i++) {
+        expect(ipiv[size_t(i)] > i && ipiv[size_t(i)] <= n, "getrf: ipiv");
+        for (Int j = 0; j < n; j++) std::swap(rows.at(i, j), rows.at(ipiv[size_t(i)] - 1, j));
+    }
+    for (Int i = 0; i < n; i++) {
+        for (Int j = 0; j < n; j++) {
+            Real product = 0, identity = 0;
+            for (Int l = 0; l < n; l++) {
+                product += triangular(factors, i, l, true, false, true) * triangular(factors, l, j, false, false, false);
+                identity += a.get(i, l) * inverse.get(l, j);
+            }
+            expect(near(product, rows.get(i, j)), "getrf: L U");
+            expect(near(identity, i == j), "getri: A A^-1");
+        }
+        for (Int j = 0; j < 2; j++) {
+            Real sum = 0, other = 0;
+            for (Int l = 0; l < n; l++) {
+                sum += a.get(i, l) * plain.get(l, j);
+                other += a.get(l, i) * transposed.get(l, j);
+            }
+            expect(near(sum, right.get(i, j)) && near(other, right.get(i, j)), "getrs");
+        }
+    }
+    if (n < 3) return;
+    // The second column is twice the first one: only the zero on the diagonal is stored.
+    for (Int i = 0; i < n; i++) a.at(i, 1) = 2 * a.at(i, 0);
+    Matrix zero = a;
+    zero.at(1, 1) = 0;
+    for (bool solve : {false, true}) {
+        Matrix singular = a, b = right;
+        if (solve) Rgesv(n, 2, singular.data(), singular.ld, own.data(), b.data(), b.ld, INFO(info));
+        else Rgetrf(n, n, singular.data(), singular.ld, own.data(), INFO(info));
+        expect(info == 2 && singular.entries == zero.entries && b.entries == right.entries, "getrf, gesv: info");
+        for (Int i = 0; i < n; i++) expect(own[size_t(i)] == i + 1, "getrf, gesv: no interchanges");
+        Rgetri(n, singular.data(), singular.ld, own.data(), work.data(), n, INFO(info));
+        expect(info == 2 && singular.entries == zero.entries, "getri: info");
+    }
+}
+
 static void eigenvalues(Int n, bool lower) {
     Matrix a(n, n), vectors = a;
     Int info = 77, lwork = 3 * n + 1, query = -1;
@@ -390,6 +456,18 @@ static void refusals() {
     expect(refused == "Rpotri 2" && info == -2, "potri: n");
     Rtrtri("U", "A", 3, a.data(), 3, INFO(info));
     expect(refused == "Rtrtri 2" && info == -2, "trtri: diag");
+    Int ipiv[3] = {1, 2, 4};
+    Rgetrf(3, 2, a.data(), 3, ipiv, INFO(info));
+    expect(refused == "Rgetrf 2" && info == -2, "getrf: not square");
+    Rgetrf2(3, 3, a.data(), 2, ipiv, INFO(info));
+    expect(refused == "Rgetrf2 4" && info == -4, "getrf2: lda");
+    Rgetrs("N", 3, 1, a.data(), 3, ipiv, x.data(), 3, INFO(info));
+    expect(refused == "Rgetrs 6" && info == -6, "getrs: ipiv");
+    Rgesv(3, 1, a.data(), 3, static_cast<Int *>(nullptr), x.data(), 3, INFO(info));
+    expect(refused == "Rgesv 5" && info == -5, "gesv: ipiv");
+    Rgetri(3, a.data(), 3, ipiv, x.data(), 2, INFO(info));
+    expect(refused == "Rgetri 6" && info == -6, "getri: lwork");
+    expect(ipiv[0] == 1 && ipiv[1] == 2 && ipiv[2] == 4, "getrf: ipiv after a wrong argument");
     Rsteqr("V", 3, x.data(), x.data(), a.data(), 2, x.data(), INFO(info));
     expect(refused == "Rsteqr 6" && info == -6, "steqr: ldz");
 }
@@ -404,6 +482,17 @@ static void not_finite() {
     expect(mpfr::isnan(c.get(0, 0)) && mpfr::isnan(c.get(2, 2)) && c.entries[3] == 77, "gemm: infinite");
     Rpotrf("L", 3, a.data(), a.ld, INFO(info));
     expect(info == 2, "potrf: infinite");
+    Matrix infinite(3, 3), solution(3, 1);
+    infinite.at(1, 1) = mpfr::const_infinity();
+    Int ipiv[3] = {7, 7, 7};
+    Rgesv(3, 1, infinite.data(), infinite.ld, ipiv, solution.data(), solution.ld, INFO(info));
+    expect(info == 0 && mpfr::isnan(infinite.get(0, 0)) && mpfr::isnan(solution.get(2, 0)), "gesv: infinite");
+    expect(ipiv[0] == 1 && ipiv[2] == 3, "gesv: interchanges of NaN");
+    Rgetrf(3, 3, infinite.data(), infinite.ld, ipiv, INFO(info));
+    expect(info == 0 && mpfr::isnan(infinite.get(2, 2)) && infinite.entries[3] == 77, "getrf: NaN");
+    Matrix none(2, 2, false), divided(2, 1);
+    Rgetrs("N", 2, 1, none.data(), none.ld, ipiv, divided.data(), divided.ld, INFO(info));
+    expect(info == 0 && mpfr::isnan(divided.get(1, 0)) && divided.entries[2] == 77, "getrs: division by zero");
     x.at(1) = mpfr::mpreal("nan");
     expect(mpfr::isnan(Rdot(3, x.data(), 1, x.data(), 1)), "dot: NaN");
     // A leading dimension that is wrong is told, and nothing is written by it.
@@ -458,6 +547,7 @@ int main() {
             level_one(n, inc, 1);
             level_one(n, 2, inc);
         }
+        general(n);
         for (bool lower : {false, true}) {
             factors(n, lower);
             eigenvalues(n, lower);
@@ -465,6 +555,7 @@ int main() {
     }
     sums_of_magnitudes(5000);
     factors(40, true);
+    general(40);
     eigenvalues(20, true);
     refusals();
 #ifdef SUNZI_TEST_MPFR

@@ -57,6 +57,18 @@ void Rpotrs(const char *uplo, SUNZI_INT const n, SUNZI_INT const nrhs, SUNZI_REA
             SUNZI_REAL *b, SUNZI_INT const ldb, SUNZI_INFO info);
 void Rpotri(const char *uplo, SUNZI_INT const n, SUNZI_REAL *a, SUNZI_INT const lda, SUNZI_INFO info);
 void Rtrtri(const char *uplo, const char *diag, SUNZI_INT const n, SUNZI_REAL *a, SUNZI_INT const lda, SUNZI_INFO info);
+// Square matrices only: m must equal n. If a pivot is missing (info > 0), LAPACK completes the factorisation with a zero
+// at entry (info, info) of U. Here A keeps its other entries, only this zero is stored, and ipiv exchanges no rows: a
+// determinant from the diagonal is 0, and a solve divides by 0, but A does not hold factors.
+void Rgetrf(SUNZI_INT const m, SUNZI_INT const n, SUNZI_REAL *a, SUNZI_INT const lda, SUNZI_INT *ipiv, SUNZI_INFO info);
+void Rgetrf2(SUNZI_INT const m, SUNZI_INT const n, SUNZI_REAL *a, SUNZI_INT const lda, SUNZI_INT *ipiv, SUNZI_INFO info);
+void Rgetf2(SUNZI_INT const m, SUNZI_INT const n, SUNZI_REAL *a, SUNZI_INT const lda, SUNZI_INT *ipiv, SUNZI_INFO info);
+void Rgetrs(const char *trans, SUNZI_INT const n, SUNZI_INT const nrhs, SUNZI_REAL *a, SUNZI_INT const lda,
+            SUNZI_INT *ipiv, SUNZI_REAL *b, SUNZI_INT const ldb, SUNZI_INFO info);
+void Rgesv(SUNZI_INT const n, SUNZI_INT const nrhs, SUNZI_REAL *a, SUNZI_INT const lda, SUNZI_INT *ipiv, SUNZI_REAL *b,
+           SUNZI_INT const ldb, SUNZI_INFO info);
+void Rgetri(SUNZI_INT const n, SUNZI_REAL *a, SUNZI_INT const lda, SUNZI_INT *ipiv, SUNZI_REAL *work,
+            SUNZI_INT const lwork, SUNZI_INFO info);
 // Eigenvalues of a tridiagonal matrix by implicit QL, and of a symmetric one: for matrices of some dozens of rows, as
 // those of a Lanczos process; on one thread, without residues.
 void Rsteqr(const char *compz, SUNZI_INT const n, SUNZI_REAL *d, SUNZI_REAL *e, SUNZI_REAL *z, SUNZI_INT const ldz,
