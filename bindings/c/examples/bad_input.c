@@ -100,6 +100,15 @@ static void matrices_without_a_factor(sunzi_context *ctx, mpfr_t *entries, mpfr_
     EXPECT(sunzi_rpotrf(ctx, "L", ORDER, NULL, ORDER) == -3);
     EXPECT(sunzi_rpotrf(ctx, "L", ORDER, entries, ORDER - 1) == -4);
     EXPECT(sunzi_rpotrf(NULL, "L", ORDER, entries, ORDER) == -1000 - SUNZI_NULL_POINTER);
+    size_t rows[ORDER] = {0, 1, 2, ORDER};
+    int64_t ipiv[ORDER] = {7, 7, 7, 7};
+    REFUSED(sunzi_lu(ctx, &a, rows), SUNZI_SINGULAR, "in column 2 all candidates for the pivot are 0");
+    EXPECT(rows[3] == ORDER && mpfr_cmp_ui(entries[0], 2) == 0);
+    REFUSED(sunzi_lu(ctx, &a, NULL), SUNZI_NULL_POINTER, "rows");
+    REFUSED(sunzi_lu_solve(ctx, SUNZI_NO_TRANS, &a, rows, &b), SUNZI_INVALID_ARGUMENT, "rows: entry 3 is 4");
+    EXPECT(sunzi_rgetrf(ctx, ORDER, ORDER, entries, ORDER, ipiv) == 3 && ipiv[0] == 7);
+    EXPECT(sunzi_rgetrs(ctx, "N", ORDER, 1, entries, ORDER, ipiv, right, ORDER) == -6);
+    EXPECT(sunzi_rgetri(ctx, ORDER, entries, ORDER, ipiv, right, ORDER - 1) == -6);
 }
 
 static void contexts(mpfr_t *entries) {

@@ -53,6 +53,23 @@ int main(void) {
     CALL(ctx, sunzi_solve(ctx, SUNZI_LOWER, &a_matrix, &x_matrix));
     check_solution(x);
 
+    // As a general matrix, in one call, and from L and U in an array of their own.
+    size_t rows[ORDER];
+    mpfr_t *lu = copy_array(a, ORDER * ORDER);
+    sunzi_matrix lu_matrix = sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, ORDER, ORDER, lu, ORDER);
+    for (int at = 0; at < ORDER * COLUMNS; at++) mpfr_set(x[at], b[at], MPFR_RNDN);
+    CALL(ctx, sunzi_general_solve(ctx, &a_matrix, &x_matrix));
+    check_solution(x);
+    CALL(ctx, sunzi_lu(ctx, &lu_matrix, rows));
+    for (int trans = SUNZI_NO_TRANS; trans <= SUNZI_TRANS; trans++) { // the matrix is symmetric
+        for (int at = 0; at < ORDER * COLUMNS; at++) mpfr_set(x[at], b[at], MPFR_RNDN);
+        CALL(ctx, sunzi_lu_solve(ctx, trans, &lu_matrix, rows, &x_matrix));
+        check_solution(x);
+    }
+    CALL(ctx, sunzi_lu_det(ctx, &lu_matrix, rows, &again_matrix));
+    EXPECT(mpfr_sgn(again) > 0);
+    free_array(lu, ORDER * ORDER);
+
     // Factored once, kept, solved with twice.
     sunzi_factor *factor = NULL;
     CALL(ctx, sunzi_factor_new(ctx, SUNZI_LOWER, 0, &a_matrix, &factor));
