@@ -74,12 +74,13 @@ pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
     let a = Symmetric::read(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
     let (factors, options) = (Factors::of(&call)?, a.options().digits(call.wants_report()));
+    let rounding = call.wants_report().then(|| a.rounding(None));
     let inverted = call.run(|ctx| match sunzi::inverse_with(ctx, a.operand(), a.precision_bits, &options) {
         Ok(Outcome { result, report }) => {
             Ok((result.into_matrix(), ResultForm::Symmetric, serde_json::to_string(&report).ok()))
         }
         Err(error) if factors.fall_back(&error) => {
-            let (result, report) = a.general().inverse(ctx)?;
+            let (result, report) = a.general().answer(ctx, None, rounding)?;
             Ok((result, ResultForm::General, report))
         }
         Err(error) => Err(a.explained(ctx, error)),

@@ -274,13 +274,14 @@ pub fn solve<'py>(
     let shape = Shape { container: b.container, kind: b.kind.min(a.shape.kind) };
     let b = b.view(call.py(), Bits::InFull(bits))?;
     let options = a.options().digits(call.wants_report()).rounding(a.rounding(Some(&b)));
+    let rounding = call.wants_report().then(|| a.rounding(Some(&b)));
     let solved = call.run(|ctx| {
         let explained = |error| a.explained(ctx, error);
         let Some(factor_bits) = factor_bits else {
             let solved = sunzi::solve_with(ctx, a.operand(), b.entries(), bits, &options);
             return match solved {
                 Ok(Outcome { result, report }) => Ok((result, serde_json::to_string(&report).ok())),
-                Err(error) if factors.fall_back(&error) => a.general().solve(ctx, b.entries()),
+                Err(error) if factors.fall_back(&error) => a.general().answer(ctx, Some(b.entries()), rounding),
                 Err(error) => Err(explained(error)),
             };
         };

@@ -67,30 +67,33 @@ impl General<'_> {
         sunzi::lu_with(ctx, self.entries, self.precision_bits, &LuOptions::new().accuracy(self.accuracy))
     }
 
-    /// The solution of `A X = B`, and the report as JSON.
+    /// The solution of `A X = B`, or without right-hand sides the inverse, and the report as JSON; with the rounding of
+    /// the input the report has an estimate of the correct digits.
     ///
     /// # Errors
     /// As [`sunzi::lu_with`] and [`sunzi::Lu::solve`].
-    pub fn solve(&self, ctx: &sunzi::Context, b: MatrixView<'_>) -> sunzi::Result<(Matrix, Option<String>)> {
-        let solved = self.solve_for(ctx, b, "solve")?;
-        Ok((solved.solution, Some(solved.report.to_string())))
-    }
-
-    /// The inverse, and the report as JSON.
-    ///
-    /// # Errors
-    /// As [`General::solve`].
-    pub fn inverse(&self, ctx: &sunzi::Context) -> sunzi::Result<(Matrix, Option<String>)> {
-        let identity = Matrix::identity(self.entries.rows(), 2)?;
-        let solved = self.solve_for(ctx, identity.view(), "inverse")?;
-        Ok((solved.solution, Some(solved.report.to_string())))
+    pub fn answer(
+        &self,
+        ctx: &sunzi::Context,
+        b: Option<MatrixView<'_>>,
+        rounding: Option<InputRounding>,
+    ) -> sunzi::Result<(Matrix, Option<String>)> {
+        let Some(rounding) = rounding else {
+            let solved = self.solve_for(ctx, b)?;
+            return Ok((solved.solution, Some(solved.report.to_string())));
+        };
+        let GeneralAnswer { solution, mut report, digits, .. } = self.with_digits(ctx, b, rounding, false)?;
+        if let Some(fields) = report.as_object_mut() {
+            fields.extend(digits.map(|digits| ("digits".to_string(), digits.into())));
+        }
+        Ok((solution, Some(report.to_string())))
     }
 
     /// The solution, or without right-hand sides the inverse, with an estimate of its correct digits; with `certified`
     /// also with a number of them that is proven.
     ///
     /// # Errors
-    /// As [`General::solve`]; the errors of the estimate except those of memory.
+    /// As [`General::answer`]; the errors of the estimate except those of memory.
     pub fn with_digits(
         &self,
         ctx: &sunzi::Context,
@@ -98,10 +101,7 @@ impl General<'_> {
         rounding: InputRounding,
         certified: bool,
     ) -> sunzi::Result<GeneralAnswer> {
-        let identity = Matrix::identity(self.entries.rows(), 2)?;
-        let operation = if b.is_some() { "solve" } else { "inverse" };
-        let GeneralSolution { factors, solution, report } =
-            self.solve_for(ctx, b.unwrap_or(identity.view()), operation)?;
+        let GeneralSolution { factors, solution, report } = self.solve_for(ctx, b)?;
         let held_bytes = factors.factors().bytes() + solution.bytes();
         let estimate = beside(ctx, held_bytes, |own| match b {
             Some(b) => factors.solution_digits(own, self.entries, b, &solution, rounding),
@@ -120,12 +120,9 @@ impl General<'_> {
         Ok(GeneralAnswer { solution, report, digits, certified: proven })
     }
 
-    fn solve_for(
-        &self,
-        ctx: &sunzi::Context,
-        b: MatrixView<'_>,
-        operation: &'static str,
-    ) -> sunzi::Result<GeneralSolution> {
+    fn solve_for(&self, ctx: &sunzi::Context, b: Option<MatrixView<'_>>) -> sunzi::Result<GeneralSolution> {
+        let identity = Matrix::identity(self.entries.rows(), 2)?;
+        let (b, operation) = b.map_or((identity.view(), "inverse"), |b| (b, "solve"));
         let Outcome { result: factors, report: factorisation } = self.factor(ctx)?;
         let (factor_bytes, mut solution) = (factors.factors().bytes(), Matrix::empty());
         let mut report =

@@ -248,8 +248,7 @@ def test_reports_name_the_factorisation() -> None:
             assert report.planned_bytes >= report.factorisation.planned_bytes > 0
             assert report.columns == (1 if operation == "solve" else 2)
             assert name == "cholesky" or report.accuracy == report.factorisation.accuracy == "entrywise"
-            # No digits are stated that nobody estimated.
-            assert ("digits" in report) == (name == "cholesky") and "certified" not in report
+            assert 14 < report.digits < 16 and "certified" not in report
 
 
 def test_positive_definite_matrices_are_factored_by_cholesky() -> None:
@@ -264,10 +263,8 @@ def test_positive_definite_matrices_are_factored_by_cholesky() -> None:
 
 def test_what_requires_cholesky() -> None:
     options: list[tuple[dict[str, Any], str]] = [
-        ({"digits": 10}, "neither estimates nor proves digits .*: leave out digits="),
-        ({"precision": "auto"}, "leave out digits=, certified= and precision='auto', and pass precision=$"),
-        ({"certified": True, "report": {}}, "leave out digits=, certified= and"),
         ({"uplo": "both"}, "with uplo= (solve|inverse) accepts symmetric positive definite .* leave out uplo=$"),
+        ({"uplo": "both", "digits": 10}, "with uplo= (solve|inverse) accepts .* leave out uplo=$"),
     ]
     for a, error in ((GENERAL, sunzi.NotSymmetricError), (INDEFINITE, sunzi.NotPositiveDefiniteError)):
         for chosen, text in options:
@@ -277,10 +274,78 @@ def test_what_requires_cholesky() -> None:
                     call()
         with pytest.raises(error, match="factor_precision=30 for a result of 53 bits"):
             sunzi.solve(a, [1.0, 2.0], factor_precision=30)
-        balls = flint.arb_mat([[int(x) for x in row] for row in a])
-        for call in (lambda: sunzi.solve(balls, flint.arb_mat([[1], [2]])), lambda: sunzi.inverse(balls)):
-            with pytest.raises(error, match="of balls accepts symmetric .* use sunzi.lu, whose results do not enclose"):
-                call()
+
+
+def test_balls_of_general_matrices_hold_all_points() -> None:
+    rng = random.Random(77)
+    for seed in range(60):
+        n = rng.choice([1, 2, 3, 5])
+        bits = rng.choice([53, 100, 300])
+        with flint.ctx.workprec(bits):
+            radius = rng.choice([0, 0, 2.0**-40, 2.0**-20])
+            middle = [[rng.randint(-9, 9) for _ in range(n)] for _ in range(n)]
+            a = flint.arb_mat([[flint.arb(x, radius) for x in row] for row in middle])
+            b = flint.arb_mat([[flint.arb(rng.randint(-9, 9), radius)] for _ in range(n)])
+            point = lambda balls: flint.fmpq_mat(
+                [[exactly(x.mid()) + exactly(x.rad()) * rng.choice([-1, 0, 1]) for x in row] for row in balls.tolist()]
+            )
+            try:
+                found, inverse, det = sunzi.solve(a, b), sunzi.inverse(a), sunzi.det(a)
+            except (sunzi.SingularError, ValueError):
+                assert abs(flint.fmpq_mat(flint.fmpz_mat(middle)).det()) <= 2**-10
+                continue
+            for _ in range(10):
+                p, q = point(a), point(b)
+                assert holds(det, p.det()), seed
+                pairs = [(found, p.solve(q)), (inverse, p.inv())]
+                for balls, exact in pairs:
+                    assert all(holds(balls[i, j], exact[i, j]) for i in range(n) for j in range(exact.ncols())), seed
+            theirs = a.inv()
+            for i in range(n):
+                for j in range(n):
+                    own, other = exactly(inverse[i, j].rad()), exactly(theirs[i, j].rad())
+                    assert own <= 16 * other or own <= abs(exactly(theirs[i, j].mid())) / 2 ** (bits - 4) + other, seed
+    with pytest.raises(sunzi.SingularError):
+        sunzi.inverse(flint.arb_mat([[1, 2], [2, 4]]))
+
+
+def exactly(value: flint.arb) -> flint.fmpq:
+    mantissa, exponent = value.man_exp()
+    power = int(exponent)
+    return flint.fmpq(mantissa) * (flint.fmpq(1 << power) if power >= 0 else flint.fmpq(1, 1 << -power))
+
+
+def holds(ball: flint.arb, value: flint.fmpq) -> bool:
+    return abs(exactly(ball.mid()) - value) <= exactly(ball.rad())
+
+
+def test_digits_of_general_systems_are_true() -> None:
+    """Fractions count as they are given: proofs are never above the truth, estimates by less than a digit."""
+    rng = random.Random(78)
+    for seed in range(40):
+        n = rng.choice([2, 3, 6])
+        bits = rng.choice([53, 120, 400])
+        a = [[Fraction(rng.randint(-99, 99), rng.randint(1, 30)) for _ in range(n)] for _ in range(n)]
+        if seed % 4 == 0:
+            a[-1] = [x + Fraction(1, 1 << rng.randint(1, 200)) for x in a[0]]
+        b = [Fraction(rng.randint(-99, 99), 7) for _ in range(n)]
+        try:
+            exact = [row[0] for row in solved(a, [[x] for x in b])]
+        except ZeroDivisionError:
+            continue
+        size = max(abs(x) for x in exact)
+        report: dict[str, Any] = {}
+        found = sunzi.solve(a, b, precision=bits, certified=True, report=report)
+        error = max(abs(x - y) for x, y in zip(found, exact, strict=True))
+        assert report["certified"] <= report["digits"] <= bits * 0.30103 + 0.01
+        if error:
+            truth = math.log10(size) - math.log10(error) if size else 0.0
+            assert report["certified"] <= max(truth, 0) + 1e-9 and report["digits"] <= max(truth, 0) + 1, seed
+    assert sunzi.solve([[0, 3], [Fraction(1, 3), 1]], [1, 2], digits=50)[1] - Fraction(1, 3) < Fraction(1, 10**50)
+    with pytest.raises(ValueError, match="singular"):
+        sunzi.solve([[1, 2], [3, 6]], [1, 2], digits=10)
+    with pytest.raises(ValueError, match="singular"):
+        sunzi.solve([[Fraction(1, 3), Fraction(2, 3)], [1, 2]], [1, 2], digits=10)
 
 
 def test_a_precision_that_does_not_decide() -> None:

@@ -171,8 +171,7 @@ def test_matrices_without_an_answer() -> None:
     singular = [[1.0, 2.0], [2.0, 4.0]]
     with pytest.raises(ValueError, match="is singular, as an exact solution of A x = 0 proves|cannot explain the pivot"):
         sunzi.solve(singular, [1.0, 2.0], digits=10)
-    with pytest.raises(sunzi.NotPositiveDefiniteError, match="solve neither estimates nor proves digits for .*: leave out"):
-        sunzi.solve([[1, 2], [2, 1]], [1, 2], digits=10)
+    assert max(abs(x - y) for x, y in zip(sunzi.solve([[1, 2], [2, 1]], [1, 2], digits=10), (1, 0), strict=True)) < 1e-10
     third = sunzi.Matrix([[Fraction(1, 3)]], precision=64)
     with pytest.raises(ValueError, match="no precision tried, up to .* bits, gives 40 correct digits: about 1[89] were"):
         third.inverse(digits=40)

@@ -57,7 +57,7 @@ pub struct NamedTriangle {
 /// A symmetric positive definite matrix and the options of its factorisation.
 #[derive(Args, Clone, Debug)]
 pub struct Factor {
-    /// The symmetric positive definite matrix A.
+    /// The symmetric positive definite matrix A; with --general, any square matrix.
     pub a: PathBuf,
     #[command(flatten)]
     pub triangle: Triangle,
@@ -92,7 +92,7 @@ pub struct Factor {
 
 impl Factor {
     /// Returns an error for a precision that the kernel does not support, and for one that must be found although A is
-    /// `general`: only the digits of answers from a Cholesky factor are estimated.
+    /// `general`.
     ///
     /// # Errors
     /// [`sunzi::Error::Precision`], [`sunzi::Error::InvalidArgument`].
@@ -218,6 +218,7 @@ pub struct StorageChoices {
 
 /// `sunzi cholesky`.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("a", |arg| arg.help("The symmetric positive definite matrix A")))]
 #[command(after_help = "Examples:\n  sunzi cholesky A.mtx -o L.mtx --precision 512\n  \
                         sunzi cholesky A.mtx --log-det --precision 512\n  \
                         sunzi cholesky A.mtx -o L.mtx --precision auto --digits 30\n  \
@@ -287,15 +288,13 @@ impl FactorOutput {
 }
 
 /// Options that apply to symmetric positive definite matrices only, in `solve` and `inverse`.
-const DEFINITE_ONLY: [&str; 12] = [
+const DEFINITE_ONLY: [&str; 10] = [
     "lower",
     "upper",
     "ignore_other_triangle",
     "tile_rows",
     "log_det",
-    "condition",
     "digits",
-    "certified",
     "all_digits",
     "plot",
     "device",
@@ -309,7 +308,7 @@ const DEFINITE_ONLY: [&str; 12] = [
                         sunzi solve A.mtx B.mtx -o X.mtx --precision auto --digits 50\n  \
                         sunzi solve A.mtx B.mtx -o X.mtx --refine-from 200\n  \
                         sunzi solve A.mtx B.mtx --sweep digits.svg\n  \
-                        sunzi solve A.mtx B.mtx --general\n  \
+                        sunzi solve A.mtx B.mtx --general --certified\n  \
                         sunzi solve A.bin B.bin -o X.bin --accuracy norm --storage work --memory 2G")]
 pub struct Solve {
     #[command(flatten)]
@@ -317,8 +316,7 @@ pub struct Solve {
     /// The right-hand sides B.
     #[arg(help_heading = PLAIN)]
     pub b: PathBuf,
-    /// Accept any square matrix A: factor it by LU with partial pivoting, in one process. The correct digits are not
-    /// estimated.
+    /// Accept any square matrix A: factor it by LU with partial pivoting, in one process.
     #[arg(long, help_heading = PLAIN, conflicts_with_all = DEFINITE_ONLY, conflicts_with_all = ["refine_from", "sweep",
         "grid", "broadcast", "policy", "termination", "remote_tiles", "directory"])]
     pub general: bool,
@@ -348,7 +346,7 @@ pub struct Solve {
 pub struct Inverse {
     #[command(flatten)]
     pub factor: Factor,
-    /// Accept any square matrix A: factor it by LU with partial pivoting. The correct digits are not estimated.
+    /// Accept any square matrix A: factor it by LU with partial pivoting.
     #[arg(long, help_heading = PLAIN, conflicts_with_all = DEFINITE_ONLY)]
     pub general: bool,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use super::sandbox::{Sandbox, named_minimum};
 use sunzi::Matrix;
 use sunzi::io::ReadOptions;
-use sunzi::rug::{Float, Rational};
+use sunzi::rug::{Float, Integer, Rational};
 
 /// `[0 2 3; 4 5 6; 7 8 10]`, whose first pivot is in another row, and `A [1 -2; 2 1; 3 0]`.
 const A: &str = "0,2,3\n4,5,6\n7,8,10\n";
@@ -48,7 +48,7 @@ fn a_small_system_has_its_exact_solution() {
     let line = sandbox.run("solve A.csv B.csv -o X.mtx --general --precision 128 --report r.json");
     assert!(line.starts_with("X.mtx: 3 x 2, 128 bits (direct, 1 thread"), "{line}");
     assert!(line.contains("LU with partial pivoting of 3 rows: growth of U at most 2^"), "{line}");
-    assert!(line.contains("correct digits not estimated"), "{line}");
+    assert!(line.contains("\nsolution: about 37 correct digits (128 bits)"), "{line}");
     let x = read(&sandbox, "X.mtx", 128);
     for (row, entries) in [[1_i32, -2], [2, 1], [3, 0]].iter().enumerate() {
         for (col, entry) in entries.iter().enumerate() {
@@ -108,6 +108,49 @@ fn matrices_without_an_answer_are_refused_and_nothing_is_written() {
     }
 }
 
+/// Hilbert's matrix with its rows in another order, as fractions: the digits that are printed are those of the system in
+/// the file.
+#[test]
+fn digits_of_general_systems_are_estimated_and_proven() {
+    let sandbox = Sandbox::new();
+    let n = 12;
+    let row = |i: usize| (0..n).map(|j| format!("1/{}", (i * 5) % n + j + 1)).collect::<Vec<_>>().join(",");
+    sandbox.write("A.csv", &(0..n).map(|i| row(i) + "\n").collect::<String>());
+    sandbox.write("b.csv", &"1\n".repeat(n));
+    let exact = |i: usize| {
+        // The rows of the inverse of Hilbert's matrix sum to these integers.
+        let binomial = |n: u32, k: u32| Integer::from(n).binomial(k);
+        let (n, i) = (n as u32, i as u32);
+        let size = Integer::from(n) * binomial(n + i, n) * binomial(n - 1, i);
+        if (n - 1 - i).is_multiple_of(2) { size } else { -size }
+    };
+    for (bits, read_bits) in [(80, None), (200, None), (200, Some(600))] {
+        let more = read_bits.map_or(String::new(), |bits| format!(" --input-precision {bits}"));
+        let line =
+            format!("solve A.csv b.csv -o X.mtx --general -p {bits}{more} --certified --condition --report r.json");
+        let text = sandbox.run(&line);
+        assert!(text.contains("\ncondition of A in the 1-norm: about "), "{text}");
+        let report = sandbox.json("r.json");
+        let [stated, proven] = ["digits", "certified"].map(|name| report[name].as_f64().unwrap());
+        let x = read(&sandbox, "X.mtx", bits);
+        let (mut error, mut size) = (Float::new(64), Float::new(64));
+        for i in 0..n {
+            let value = Float::with_val(1000, &exact(i));
+            error.max_mut(&Float::with_val(64, Float::with_val(1000, x.float(i, 0) - &value).abs()));
+            size.max_mut(&Float::with_val(64, value.abs()));
+        }
+        let truth = -(error / size).log10().to_f64();
+        assert!(proven <= truth + 1e-9 && stated <= truth + 1.0 && proven >= truth - 3.0, "{text}: {truth}");
+        assert!(text.contains(&format!("at least {} proven ({bits} bits)", proven as usize)), "{text}");
+    }
+    let inverse = sandbox.run("inverse A.csv -o I.mtx --general -p 200 --certified");
+    assert!(inverse.contains("\ninverse: about ") && inverse.contains(" proven (200 bits)"), "{inverse}");
+    let silent = sandbox.run("inverse A.csv -o I.mtx --general -p 200 --no-estimate");
+    assert!(!silent.contains("correct digit"), "{silent}");
+    let few = sandbox.output("solve A.csv b.csv -o X.mtx --general -p 40");
+    assert!(few.code == 0 && few.stderr.contains("digits of the solution are correct: give more bits"), "{few:?}");
+}
+
 #[test]
 fn options_of_symmetric_matrices_are_refused() {
     let sandbox = small();
@@ -116,10 +159,8 @@ fn options_of_symmetric_matrices_are_refused() {
         "--upper",
         "--tile 8",
         "--log-det",
-        "--condition",
         "--digits 20",
         "--precision auto",
-        "--certified",
         "--all-digits",
         "--plot p.svg",
         "--device soft",
@@ -149,13 +190,13 @@ fn refusals_of_other_matrices_name_the_option_where_it_helps() {
     let hint = "without --general, solve and inverse accept only symmetric positive definite matrices";
     for line in ["solve A.csv B.csv -o X.csv -p 64", "inverse A.csv -o X.csv -p 64"] {
         assert!(sandbox.fail(line, 3).contains(hint), "{line}");
-        assert!(!sandbox.fail(&format!("{line} --certified"), 3).contains("--general"), "{line}");
+        assert!(!sandbox.fail(&format!("{line} --log-det"), 3).contains("--general"), "{line}");
     }
     for line in ["solve I.csv b.csv -o X.csv -p 64", "inverse I.csv -o X.csv -p 64"] {
         let error = sandbox.fail(line, 3);
         assert!(error.contains("I.csv: the matrix is not positive definite: index 2"), "{error}");
         assert!(error.ends_with("; --general accepts any square matrix\n"), "{error}");
-        assert!(!sandbox.fail(&format!("{line} --certified"), 3).contains("--general"), "{line}");
+        assert!(!sandbox.fail(&format!("{line} --log-det"), 3).contains("--general"), "{line}");
         sandbox.run(&format!("{line} --general"));
     }
     assert!(!sandbox.fail("cholesky I.csv -o L.csv -p 64", 3).contains("--general"));

@@ -83,10 +83,15 @@ impl Lu {
         let first = lost_bits.saturating_add(INVERSE_BITS);
         for attempt in 0..TRIES {
             let bits = first.saturating_mul(1 << attempt);
+            let square = |bits| Matrix::bytes_for(self.order(), self.order(), bits);
+            // The inverse and its transpose; the radii, the bound of `I - R A` and its parts.
+            let bytes = 2 * square(bits) + 4 * square(RADIUS_BITS);
+            ctx.admit(bytes)?;
+            let beside = ctx.holding(bytes);
             let start = scales.cols.iter().map(|exponent| power(-exponent)).collect();
             let points = BallView { midpoint: a, radius: radius.as_ref().map(Matrix::view) };
-            match self.left_inverse(ctx, bits).and_then(|inverse| {
-                let proof = Regular::prove(ctx, inverse.view(), points, start)?;
+            match self.left_inverse(&beside, bits).and_then(|inverse| {
+                let proof = Regular::prove(&beside, inverse.view(), points, start)?;
                 Ok(proof.ok().map(|regular| (inverse, regular)))
             }) {
                 Ok(Some((inverse, regular))) => {
@@ -182,8 +187,13 @@ impl LuCertificate<'_> {
         let own_bits = self.inverse.precision_bits();
         let lost_bits = own_bits.saturating_add(spread_bits(&self.scales.cols, x)).saturating_add(RESIDUAL_BITS);
         let points = BallView { midpoint: self.a, radius: self.radius.as_ref().map(Matrix::view) };
-        let residual = BallProduct::residual(b, points, BallView::point(x));
-        let residual = residual.enclose(ctx, x.precision_bits().saturating_add(lost_bits))?;
+        let bits = x.precision_bits().saturating_add(lost_bits);
+        let bytes = |bits| Matrix::bytes_for(x.rows(), x.cols(), bits);
+        // The residual, its image, and their bounds.
+        let held_bytes = 2 * bytes(bits) + 2 * bytes(own_bits) + 8 * bytes(RADIUS_BITS);
+        ctx.admit(held_bytes)?;
+        let ctx = &ctx.holding(held_bytes).holding(self.inverse.bytes());
+        let residual = BallProduct::residual(b, points, BallView::point(x)).enclose(ctx, bits)?;
         let image = ResidualImage::of(ctx, &self.inverse, &residual, own_bits)?;
         self.regular.solution(ctx, &image.whole)
     }

@@ -56,9 +56,14 @@ impl Lu {
         }
         let mut ordered = rows.clone();
         ordered.sort_unstable();
-        if !ordered.into_iter().eq(0..order) {
+        if rows.len() != order {
+            let count = rows.len();
+            return Err(Error::InvalidArgument(format!("the order of {order} rows has {count} entries")));
+        }
+        if let Some((place, &row)) = ordered.iter().enumerate().find(|(place, row)| place != *row) {
+            let row = row.min(place);
             return Err(Error::InvalidArgument(format!(
-                "the order of the rows, {rows:?}, does not have each of the {order} rows exactly once"
+                "the order of {order} rows, numbered from 0, does not have row {row} exactly once"
             )));
         }
         match (0..order).find(|&i| factors.get(i, i).head.is_zero()) {

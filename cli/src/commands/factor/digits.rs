@@ -15,7 +15,7 @@ use sunzi_session::trace::Trace;
 const SHOWN_DIGITS: usize = 30;
 
 /// Below this number of correct digits a warning is printed.
-const FEW_DIGITS: f64 = 3.0;
+pub(super) const FEW_DIGITS: f64 = 3.0;
 
 /// Correct digits of the answer. Estimates and proven bounds are absent if they were not requested, or if the memory
 /// limit is too small for them.
@@ -227,7 +227,7 @@ fn rounded_up(bound: &Float) -> String {
 }
 
 /// `about 45 correct digits, at least 44 proven`.
-fn stated(digits: f64, certified: Option<f64>) -> String {
+pub(super) fn stated(digits: f64, certified: Option<f64>) -> String {
     let proven = certified.map_or(String::new(), |digits| format!(", at least {} proven", digits as usize));
     let count = digits as usize;
     format!("about {count} correct {}{proven}", if count == 1 { "digit" } else { "digits" })

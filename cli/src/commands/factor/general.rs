@@ -3,6 +3,7 @@
 //!
 //! Nothing is written unless all went well. Independent of: how a matrix is factored.
 
+use super::digits::{FEW_DIGITS, stated};
 use super::steps::Steps;
 use super::{Factoring, Task, needs::usual_range_bits};
 use crate::args::{Factor, GIVE_BITS, Precision};
@@ -11,12 +12,15 @@ use crate::input::Reader;
 use crate::progress::{Stage, factor_seconds, solve_seconds};
 use crate::session::{Session, Work, check_output};
 use crate::signals::{Mode, in_mode};
+use rug::Float;
 use serde::Serialize;
 use std::time::Instant;
+use sunzi::advanced::optional_estimate;
+use sunzi::estimate::InputRounding;
 use sunzi::io::{FileInfo, Symmetry};
 use sunzi::plans::plan_trsm;
 use sunzi::report::LuReport;
-use sunzi::{Accuracy, Error, LuOptions, Matrix, Outcome, Result, lu_with};
+use sunzi::{Accuracy, Context, Error, Lu, LuOptions, Matrix, Outcome, Result, lu_with};
 use sunzi_session::engine::least_bytes;
 use sunzi_session::memory::peak_resident_bytes;
 use sunzi_session::session::Session as _;
@@ -34,6 +38,8 @@ struct GeneralOperands {
     a: Matrix,
     /// `None` for an inverse.
     b: Option<Matrix>,
+    /// The rounding of both when they were read from the files.
+    rounding: InputRounding,
 }
 
 /// Rows and columns of a matrix.
@@ -53,7 +59,20 @@ impl Shape {
 struct Solved {
     x: Matrix,
     report: LuReport,
+    /// The condition number in the 1-norm, where it was requested.
+    condition: Option<Float>,
+    digits: GeneralDigits,
     seconds: f64,
+}
+
+/// Correct digits of the result; absent if they were not requested, or if the memory limit is too small for an
+/// estimate.
+#[derive(Clone, Copy, Default, Serialize)]
+struct GeneralDigits {
+    /// An estimate of them.
+    digits: Option<f64>,
+    /// A proven lower bound of them.
+    certified: Option<f64>,
 }
 
 /// The report.
@@ -69,6 +88,11 @@ struct GeneralReport<'a> {
     threads: usize,
     /// Without files.
     seconds: f64,
+    #[serde(flatten)]
+    digits: GeneralDigits,
+    /// An estimate of the condition number in the 1-norm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<String>,
     factorisation: &'a LuReport,
     input_seconds: f64,
     output_seconds: f64,
@@ -157,12 +181,14 @@ fn expect(session: &Session, config: &Factoring, bits: u32) {
 
 fn read(config: &Factoring, reader: &Reader<'_>) -> Result<GeneralOperands> {
     let a = reader.matrix(&config.factor.a)?;
-    let b = match &config.task {
-        Task::Solve { b, .. } => Some(reader.matrix(b)?),
-        _ => None,
-    };
+    let mut rounding = InputRounding::new().matrix_bits(reader.rounded_bits());
+    let mut b = None;
+    if let Task::Solve { b: path, .. } = &config.task {
+        b = Some(reader.matrix(path)?);
+        rounding = rounding.right_bits(reader.rounded_bits());
+    }
     check_shapes(config, Shape::of(&a), b.as_ref().map(Shape::of))?;
-    Ok(GeneralOperands { a, b })
+    Ok(GeneralOperands { a, b, rounding })
 }
 
 fn solve(
@@ -182,14 +208,50 @@ fn solve(
         None => steps.run(|ctx| factors.inverse(ctx, bits)).map(|inverse| x = inverse),
     };
     trace.span(operation(config), substitute)?;
-    Ok(Solved { x, report, seconds: start.elapsed().as_secs_f64() })
+    steps.hold(&x);
+    let condition = || steps.run(|ctx| factors.condition_estimate(ctx, &operands.a.one_norm()));
+    let condition = if config.factor.condition { Some(trace.span("condition", condition)?.0) } else { None };
+    let digits = digits(steps, config, operands, (&factors, &x), trace)?;
+    Ok(Solved { x, report, condition, digits, seconds: start.elapsed().as_secs_f64() })
+}
+
+/// Estimates the correct digits, and proves some where that was requested.
+fn digits(
+    steps: &Steps<'_>,
+    config: &Factoring,
+    GeneralOperands { a, b, rounding }: &GeneralOperands,
+    (factors, x): (&Lu, &Matrix),
+    trace: &mut Trace,
+) -> Result<GeneralDigits> {
+    let choices = &config.factor.digits;
+    if choices.no_estimate {
+        return Ok(GeneralDigits::default());
+    }
+    let estimate = |ctx: &Context| match b {
+        Some(b) => factors.solution_digits(ctx, a, b, x, *rounding),
+        None => factors.inverse_digits(ctx, a, x, *rounding),
+    };
+    let digits = optional_estimate(trace.span("estimate", || Ok(steps.run(estimate)))?.0)?;
+    if !choices.certified {
+        return Ok(GeneralDigits { digits, certified: None });
+    }
+    let prove = |ctx: &Context| {
+        let Some(certificate) = factors.certify(ctx, a, *rounding)? else { return Ok(0.0) };
+        match b {
+            Some(b) => certificate.solution_digits(ctx, b, x),
+            None => certificate.inverse_digits(ctx, x),
+        }
+    };
+    let proven = trace.span("certify", || steps.run(prove))?.0;
+    // Proven digits are correct.
+    Ok(GeneralDigits { digits: digits.map(|digits| digits.max(proven)), certified: Some(proven) })
 }
 
 /// Writes the result and its report.
 fn finish(
     session: &mut Session,
     config: &Factoring,
-    Solved { x, report, seconds }: &Solved,
+    Solved { x, report, condition, digits, seconds }: &Solved,
     input_seconds: f64,
     mut trace: Trace,
 ) -> Result<()> {
@@ -205,6 +267,8 @@ fn finish(
         kernel: report.kernel,
         threads: report.threads,
         seconds: *seconds,
+        digits: *digits,
+        condition: condition.as_ref().map(|value| format!("{value:.6e}")),
         factorisation: report,
         input_seconds,
         output_seconds,
@@ -213,12 +277,33 @@ fn finish(
     let files = format_seconds(input_seconds + output_seconds);
     let name = shown_output(&output.path);
     session.say(&format!(
-        "{name}: {} ({}) in {} (files {files})\n{}",
+        "{name}: {} ({}) in {} (files {files})\n{}{}",
         describe(x),
         figures(report),
         format_seconds(*seconds),
         description(report),
-    ))
+        digits.lines(config, condition.as_ref(), x.precision_bits()),
+    ))?;
+    if let Some(few) = digits.digits.filter(|digits| *digits < FEW_DIGITS) {
+        let what = config.task.answer();
+        session.note(&format!("warning: about {few:.1} digits of the {what} are correct: give more bits"));
+    }
+    Ok(())
+}
+
+impl GeneralDigits {
+    /// The lines about the result and the condition.
+    fn lines(&self, config: &Factoring, condition: Option<&Float>, precision_bits: u32) -> String {
+        let condition =
+            condition.map_or(String::new(), |value| format!("\ncondition of A in the 1-norm: about {value:.3e}"));
+        let what = config.task.answer();
+        match self.digits {
+            Some(digits) => {
+                format!("{condition}\n{what}: {} ({precision_bits} bits)", stated(digits, self.certified))
+            }
+            None => condition,
+        }
+    }
 }
 
 fn figures(report: &LuReport) -> String {
@@ -234,9 +319,7 @@ fn description(report: &LuReport) -> String {
     let LuReport { order, growth_bits, range_bits, missing_bits, .. } = report;
     // The report compares with a power of two, at most twice the largest entry of a column.
     let growth = growth_bits + 1;
-    let mut text = format!(
-        "LU with partial pivoting of {order} rows: growth of U at most 2^{growth}; correct digits not estimated"
-    );
+    let mut text = format!("LU with partial pivoting of {order} rows: growth of U at most 2^{growth}");
     if *missing_bits > 0 {
         text += &format!(
             "\nthe accuracy is relative to norms only, since some entries require {missing_bits} more bits than the \

@@ -87,11 +87,11 @@ impl Factoring {
     /// Whether the command would also be accepted for any square matrix, with `--general`.
     fn could_be_general(&self) -> bool {
         let Factor { precision, digits, engine, .. } = &self.factor;
-        let Factor { tile_rows: None, log_det: false, condition: false, plot: None, .. } = self.factor else {
+        let Factor { tile_rows: None, log_det: false, plot: None, .. } = self.factor else {
             return false;
         };
         let is_solved = matches!(self.task, Task::Solve { refine_from_bits: None, .. } | Task::Inverse);
-        let wants_digits = digits.certified || digits.all_digits || precision.automatic().is_some();
+        let wants_digits = digits.all_digits || precision.automatic().is_some();
         is_solved && !wants_digits && engine.devices.is_empty()
     }
 
