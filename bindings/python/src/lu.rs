@@ -106,7 +106,7 @@ impl Lu {
     /// Accuracy: `|b - A x| <= 2^(4 - p) Pᵀ |L| |U| |x|` for every entry of each column, with `p` the smaller of
     /// `precision` and the precision of the factors; with `transposed` `|b - Aᵀ x| <= 2^(4 - p) |Uᵀ| |Lᵀ| |P x|`. With
     /// `accuracy="norm"` the error of the factors is added, see `sunzi.lu`. The number of correct digits of `x` depends
-    /// on the condition of `A`, and is neither estimated nor proven.
+    /// on the condition of `A`; `sunzi.solve` estimates or proves it.
     #[pyo3(signature = (b, *, transposed=false, precision=None, context=None, progress=None))]
     fn solve<'py>(
         &self,

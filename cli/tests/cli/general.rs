@@ -108,8 +108,8 @@ fn matrices_without_an_answer_are_refused_and_nothing_is_written() {
     }
 }
 
-/// Hilbert's matrix with its rows in another order, as fractions: the digits that are printed are those of the system in
-/// the file.
+/// Hilbert's matrix with its rows in another order, as fractions: the digits that are printed are those of the system
+/// in the file.
 #[test]
 fn digits_of_general_systems_are_estimated_and_proven() {
     let sandbox = Sandbox::new();

@@ -12,7 +12,7 @@ use super::solve::ResidualImage;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::ceil_log2;
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::{EntryIndex, Matrix, MatrixView};
 use crate::ops::estimate::{ESTIMATE_BITS, Upper, all_digits, correct_digits, magnitude, power, spread_bits};
 use crate::ops::input_rounding::InputRounding;
 use crate::ops::lu::Lu;
@@ -29,8 +29,8 @@ const RESIDUAL_BITS: u32 = 24;
 /// Number of approximate inverses that are tried, each with twice the bits of the previous one.
 const TRIES: u32 = 3;
 
-/// A matrix, its LU factors, and an approximate inverse that proves it regular, from which error bounds are proven. Made
-/// by [`Lu::certify`].
+/// A matrix, its LU factors, and an approximate inverse that proves it regular, from which error bounds are proven.
+/// Made by [`Lu::certify`].
 #[derive(Clone, Debug)]
 pub struct LuCertificate<'a> {
     factors: &'a Lu,
@@ -127,13 +127,14 @@ impl LuCertificate<'_> {
         let radius = if self.rounding.right_bits.is_some() { Some(rounded(b, &right_unit)?) } else { None };
         let distance = self.distance(ctx, BallView { midpoint: b, radius: radius.as_ref().map(Matrix::view) }, x)?;
         let column = |col: usize| {
-            let places = || (0..x.rows()).map(|row| (row, col));
+            let places = || (0..x.rows()).map(|row| EntryIndex { row, col });
             correct_digits(&largest(&distance, places()), &largest_below(x, places()), x.precision_bits())
         };
         Ok((0..x.cols()).map(column).fold(all_digits(x.precision_bits()), f64::min))
     }
 
-    /// A lower bound of the correct digits of an inverse: `-log10` of a bound of its relative error in the maximum norm.
+    /// A lower bound of the correct digits of an inverse: `-log10` of a bound of its relative error in the maximum
+    /// norm.
     ///
     /// Shapes: `inverse` is `n x n`. Cost: as [`LuCertificate::solution_digits`] for `n` columns.
     ///
@@ -144,7 +145,7 @@ impl LuCertificate<'_> {
         self.factors.check_inverse(&x)?;
         let unit = Matrix::identity(x.rows(), 2)?;
         let distance = self.distance(ctx, BallView::point(&unit), x)?;
-        let places = || (0..x.cols()).flat_map(|col| (0..x.rows()).map(move |row| (row, col)));
+        let places = || (0..x.cols()).flat_map(|col| (0..x.rows()).map(move |row| EntryIndex { row, col }));
         Ok(correct_digits(&largest(&distance, places()), &largest_below(x, places()), x.precision_bits()))
     }
 
@@ -206,13 +207,13 @@ fn rounded(a: MatrixView<'_>, unit: &Float) -> Result<Matrix> {
 }
 
 /// The largest of these entries of a matrix of bounds.
-fn largest(bounds: &Matrix, places: impl Iterator<Item = (usize, usize)>) -> Float {
-    places.fold(Float::new(ESTIMATE_BITS), |most, (row, col)| most.max(&magnitude(bounds.get(row, col))))
+fn largest(bounds: &Matrix, places: impl Iterator<Item = EntryIndex>) -> Float {
+    places.fold(Float::new(ESTIMATE_BITS), |most, EntryIndex { row, col }| most.max(&magnitude(bounds.get(row, col))))
 }
 
 /// The largest magnitude of these entries, rounded down.
-fn largest_below(x: MatrixView<'_>, places: impl Iterator<Item = (usize, usize)>) -> Float {
-    places.fold(Float::new(ESTIMATE_BITS), |most, (row, col)| {
+fn largest_below(x: MatrixView<'_>, places: impl Iterator<Item = EntryIndex>) -> Float {
+    places.fold(Float::new(ESTIMATE_BITS), |most, EntryIndex { row, col }| {
         let entry = x.get(row, col).to_float(x.precision_bits()).abs();
         most.max(&Float::with_val_round(ESTIMATE_BITS, &entry, Round::Down).0)
     })

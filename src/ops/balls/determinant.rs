@@ -1,7 +1,7 @@
 //! Determinants of matrices of balls, and their logarithms.
 //!
-//! `det A = det F det(I + K)` with `K = F^-1 (A - F)` for the product `F` of factors, `L L^T` or `P^T L U`; the trace of
-//! `K` is the first order of the logarithm.
+//! `det A = det F det(I + K)` with `K = F^-1 (A - F)` for the product `F` of factors, `L L^T` or `P^T L U`; the trace
+//! of `K` is the first order of the logarithm.
 //! Proof: docs/CHECKS.md, "Balls".
 
 use super::bounds::{self, RADIUS_BITS, image, largest_row_sum};
@@ -131,7 +131,7 @@ impl Near {
     /// `perturbation_of` bounds the distance of all points of balls from the product.
     ///
     /// # Errors
-    /// Those of the bound; [`Error::OutOfMemory`].
+    /// The errors of the bound; [`Error::OutOfMemory`].
     pub fn of(a: &BallMatrix, perturbation_of: &dyn Fn(&BallMatrix) -> Result<Matrix>) -> Result<Near> {
         let perturbation = perturbation_of(a)?;
         let residual = match a.radius().max_norm().is_zero() {

@@ -31,7 +31,7 @@ struct Solving<'a> {
 
 /// Balls that contain the solution `X` of `A X = B` for all points `A`, symmetric or not, and all points `B`.
 ///
-/// Shapes: `a` is `n x n` with a symmetric positive definite midpoint, `b` and the result are `n x m`. Radius: for
+/// Shapes: `a` is `n x n` with a regular midpoint, `b` and the result are `n x m`. Radius: for
 /// operands of radius 0, two to three units in the last place of each entry, or 0 for exact entries; otherwise, to
 /// first order, the largest change over the points of the operands, `|A^-1| (rB + rA |X|)`. Cost: a factorisation, an
 /// inverse and a solve with as many bits as `precision_bits` and the condition require, and a few products of few bits.
@@ -51,9 +51,9 @@ struct Solving<'a> {
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::NotPositiveDefinite`] for the midpoint; [`crate::Error::InvalidArgument`] if no proof is found that
-/// all points are regular; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`]; the errors of
-/// [`crate::solve_with`].
+/// [`crate::Error::NoPivot`] and [`crate::Error::Precision`] if the midpoint is singular to the largest number of bits;
+/// [`crate::Error::InvalidArgument`] if no proof is found that all points are regular; [`crate::Error::NotSquare`];
+/// [`crate::Error::ShapeMismatch`]; the errors of [`crate::solve_with`] and [`crate::lu_with`].
 pub fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     if a.rows() != b.rows() {
         return Err(Error::shape_mismatch("solve", (a.rows(), a.cols()), (b.rows(), b.cols())));

@@ -167,18 +167,16 @@ pub(crate) fn with_enough_bits(
     }
 }
 
+/// The images of columns under the inverse of a matrix, or of its transpose.
+type Images<'a> = dyn Fn(&[Vec<f64>]) -> Result<Vec<Vector>> + 'a;
+
 /// The 1-norm of the inverse of a matrix, given its `images` of `block` columns at a time, at least 2, and those of
 /// its transpose, which are the same function for a symmetric matrix; 0 for one of order 0.
 ///
 /// The first columns are a column of ones, a column of alternating signs, which detects matrices constructed to mislead
 /// the iteration, and columns of random signs. Each step applies the transposed inverse to the signs of all images, and
 /// continues with the unit vectors of the largest entries of the result.
-pub(crate) fn inverse_norm(
-    order: usize,
-    block: usize,
-    images: &dyn Fn(&[Vec<f64>]) -> Result<Vec<Vector>>,
-    transposed: &dyn Fn(&[Vec<f64>]) -> Result<Vec<Vector>>,
-) -> Result<Float> {
+pub(crate) fn inverse_norm(order: usize, block: usize, images: &Images<'_>, transposed: &Images<'_>) -> Result<Float> {
     if order == 0 {
         return Ok(Float::new(ESTIMATE_BITS));
     }

@@ -199,12 +199,12 @@ impl Cholesky {
 }
 
 /// A symmetric matrix and its factor.
-struct Definite<'a> {
+struct DefiniteSystem<'a> {
     rough: Rough<'a>,
     a: Symmetric<'a>,
 }
 
-impl Examined for Definite<'_> {
+impl Examined for DefiniteSystem<'_> {
     fn residual(&self, ctx: &Context, b: MatrixView<'_>, x: MatrixView<'_>, bits: u32) -> Result<Matrix> {
         let minus = Float::with_val(2, -1);
         let options = SymvOptions::new().alpha(&minus).accumulate(b);
@@ -235,7 +235,7 @@ fn examined<'a>(
     ctx: &'a Context,
     a: Symmetric<'a>,
     answer: MatrixView<'_>,
-) -> Result<Option<(Definite<'a>, Loss)>> {
+) -> Result<Option<(DefiniteSystem<'a>, Loss)>> {
     if !factor.tells_condition(ctx)? {
         return Ok(None);
     }
@@ -244,7 +244,7 @@ fn examined<'a>(
     let is_doubtful = Float::with_val(ESTIMATE_BITS, &found.norm) > power(bits + DOUBT_LOG2);
     let spread_bits = spread_bits(factor.row_exponents(ctx)?, answer);
     let rough = Rough::for_condition(factor, ctx)?.with_more_bits(spread_bits);
-    Ok(Some((Definite { rough, a }, Loss { solve_bits: found.solve_bits, spread_bits, is_doubtful })))
+    Ok(Some((DefiniteSystem { rough, a }, Loss { solve_bits: found.solve_bits, spread_bits, is_doubtful })))
 }
 
 impl Cholesky {

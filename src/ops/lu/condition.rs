@@ -113,18 +113,17 @@ impl Lu {
         inverse_norm(self.order(), BIT_COLUMNS, &images, &transposed)
     }
 
-    /// An upper bound, nearly, of the 1-norm of the residual `P A - L U` of the scaled matrix: `2^(3 - b)` times that of
-    /// `|L| |U|`.
+    /// An upper bound, nearly, of the 1-norm of the residual `P A - L U` of the scaled matrix: `2^(3 - b)` times the
+    /// norm of `|L| |U|`.
     fn scaled_residual(&self, scales: &Scales) -> Float {
         let (factors, order) = (self.factors(), self.order());
         let size = |row: usize, col: usize| Magnitude::of(factors.get(row, col));
         let scale = |exponent: i64| Magnitude::power_of_two(-exponent);
         // The sums of the rows of |L|, scaled, times |U|.
         let mut sums: Vec<Magnitude> = self.rows().iter().map(|&row| scale(scales.rows[row])).collect();
-        for col in 0..order {
-            for row in col + 1..order {
-                sums[col] = sums[col].plus(size(row, col).times(scale(scales.rows[self.rows()[row]])));
-            }
+        for (col, sum) in sums.iter_mut().enumerate() {
+            let terms = (col + 1..order).map(|row| size(row, col).times(scale(scales.rows[self.rows()[row]])));
+            *sum = terms.fold(*sum, Magnitude::plus);
         }
         let column = |col: usize| {
             let terms = (0..=col).map(|row| sums[row].times(size(row, col)));

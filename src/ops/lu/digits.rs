@@ -15,7 +15,7 @@ use crate::ops::vector::{GemvOptions, gemv_with};
 use rug::Float;
 
 /// A matrix or its transpose, and its factors.
-struct General<'a> {
+struct GeneralSystem<'a> {
     factors: &'a Lu,
     a: MatrixView<'a>,
     op: Op,
@@ -23,7 +23,7 @@ struct General<'a> {
     bits: u32,
 }
 
-impl Examined for General<'_> {
+impl Examined for GeneralSystem<'_> {
     fn residual(&self, ctx: &Context, b: MatrixView<'_>, x: MatrixView<'_>, bits: u32) -> Result<Matrix> {
         let minus = Float::with_val(2, -1);
         let options = GemvOptions::new().op(self.op).alpha(&minus).accumulate(b);
@@ -113,7 +113,7 @@ impl Lu {
         self.check_inverse(&x)?;
         let rounding = InputRounding { right_bits: None, ..rounding };
         let Some((system, loss)) = self.examined(ctx, a, x)? else { return Ok(0.0) };
-        let transposed = General { op: Op::Transpose, ..system };
+        let transposed = GeneralSystem { op: Op::Transpose, ..system };
         let [probe, transposed] =
             [&system, &transposed].map(|system| Probe::new(ctx, system, loss, x.precision_bits(), rounding));
         probe.inverse_digits(&transposed, x)
@@ -125,7 +125,7 @@ impl Lu {
         ctx: &Context,
         a: MatrixView<'a>,
         answer: MatrixView<'_>,
-    ) -> Result<Option<(General<'a>, Loss)>> {
+    ) -> Result<Option<(GeneralSystem<'a>, Loss)>> {
         let scales = Scales::of(a);
         let found = self.shown_condition(ctx, &scales)?;
         if !found.is_told {
@@ -137,7 +137,7 @@ impl Lu {
             spread = spread.max(spread_bits(&scales.rows, answer.transposed()));
         }
         let bits = found.solve_bits.saturating_add(spread).min(self.precision_bits().max(found.solve_bits));
-        let system = General { factors: self, a, op: Op::NoTranspose, bits };
+        let system = GeneralSystem { factors: self, a, op: Op::NoTranspose, bits };
         Ok(Some((system, Loss { solve_bits: found.solve_bits, spread_bits: spread, is_doubtful: found.is_doubtful })))
     }
 

@@ -142,7 +142,7 @@ pub fn general(family: GeneralFamily, n: usize, rng: &mut Rng) -> Rows {
         GeneralFamily::Integers => made(n, |_, _| small(rng)),
         GeneralFamily::Hilbert => made(n, |row, col| Rational::from((1, 2 * row as u32 + col as u32 + shift))),
         GeneralFamily::Vandermonde => {
-            made(n, |row, col| Rational::from(Rational::from((row as u32 + shift, n as u32)).pow(col as u32)))
+            made(n, |row, col| Rational::from((row as u32 + shift, n as u32)).pow(col as u32))
         }
         GeneralFamily::Frank => made(n, |row, col| {
             let entry = if col + 1 < row { 0 } else { n - row.max(col) };

@@ -318,9 +318,8 @@ def solve(
     ----------
     a : matrix, n x n
         Any square matrix. A symmetric positive definite one is factored by Cholesky. One that is not symmetric, or
-        proven not to be positive definite, is factored by LU with partial pivoting, see `lu`; but the options `uplo`,
-        `factor_precision`, `digits`, `certified` and `precision="auto"`, and balls, require a symmetric positive
-        definite matrix.
+        proven not to be positive definite, is factored by LU with partial pivoting, see `lu`; but the options `uplo`
+        and `factor_precision` require a symmetric positive definite matrix.
     b : matrix, n x m, or flat with n entries
         Right-hand sides.
     factor_precision : int, optional

@@ -105,7 +105,7 @@ def lu(
     Accuracy: `|P A - L U| <= 2^(2 - precision) |L| |U|` for every entry and any n; with `accuracy="norm"`
     `2^(2 - precision) ((|L| |U|)_ij + max(m_j, |u_jj|))`, where `m_j` is the largest magnitude in column j of `A`.
     `report["accuracy"]` is the one that was reached, and `report["growth_bits"]` bounds the growth of `U`. The number
-    of correct digits of solutions depends on the condition of `A`; it is neither estimated nor proven.
+    of correct digits of solutions depends on the condition of `A`; `solve` and `inverse` estimate or prove it.
     Cost: n³ / 3 word products for each of about 2 precision / 52 primes.
     The pivot is the largest candidate of its column, and among equals the first, as in LAPACK; rows whose sizes differ
     by more than 2^32 are compared as if powers of two had scaled them to equal size. `P, L, U` of `scipy.linalg.lu`,

@@ -211,8 +211,15 @@ fn solve(
     steps.hold(&x);
     let condition = || steps.run(|ctx| factors.condition_estimate(ctx, &operands.a.one_norm()));
     let condition = if config.factor.condition { Some(trace.span("condition", condition)?.0) } else { None };
-    let digits = digits(steps, config, operands, (&factors, &x), trace)?;
+    let digits = digits(steps, config, operands, GeneralAnswer { factors: &factors, x: &x }, trace)?;
     Ok(Solved { x, report, condition, digits, seconds: start.elapsed().as_secs_f64() })
+}
+
+/// The factors, and the solution or the inverse by them.
+#[derive(Clone, Copy)]
+struct GeneralAnswer<'a> {
+    factors: &'a Lu,
+    x: &'a Matrix,
 }
 
 /// Estimates the correct digits, and proves some where that was requested.
@@ -220,10 +227,10 @@ fn digits(
     steps: &Steps<'_>,
     config: &Factoring,
     GeneralOperands { a, b, rounding }: &GeneralOperands,
-    (factors, x): (&Lu, &Matrix),
+    answer: GeneralAnswer<'_>,
     trace: &mut Trace,
 ) -> Result<GeneralDigits> {
-    let choices = &config.factor.digits;
+    let (choices, GeneralAnswer { factors, x }) = (&config.factor.digits, answer);
     if choices.no_estimate {
         return Ok(GeneralDigits::default());
     }
