@@ -1,6 +1,7 @@
 """LU, and systems, inverses and determinants of general matrices: compared with exact fractions."""
 
 import copy
+import math
 import pickle
 import random
 from collections.abc import Callable
@@ -292,7 +293,7 @@ def test_balls_of_general_matrices_hold_all_points() -> None:
             try:
                 found, inverse, det = sunzi.solve(a, b), sunzi.inverse(a), sunzi.det(a)
             except (sunzi.SingularError, ValueError):
-                assert abs(flint.fmpq_mat(flint.fmpz_mat(middle)).det()) <= 2**-10
+                assert abs(flint.fmpq_mat(flint.fmpz_mat(middle)).det()) <= flint.fmpq(1, 1024)
                 continue
             for _ in range(10):
                 p, q = point(a), point(b)
@@ -301,10 +302,12 @@ def test_balls_of_general_matrices_hold_all_points() -> None:
                 for balls, exact in pairs:
                     assert all(holds(balls[i, j], exact[i, j]) for i in range(n) for j in range(exact.ncols())), seed
             theirs = a.inv()
+            # Entries that are 0 are known to be tiny only.
+            largest = max(abs(exactly(x.mid())) for x in theirs.entries())
             for i in range(n):
                 for j in range(n):
                     own, other = exactly(inverse[i, j].rad()), exactly(theirs[i, j].rad())
-                    assert own <= 16 * other or own <= abs(exactly(theirs[i, j].mid())) / 2 ** (bits - 4) + other, seed
+                    assert own <= 8 * other + (abs(exactly(theirs[i, j].mid())) + largest / 2**40) / 2 ** (bits - 4), seed
     with pytest.raises(sunzi.SingularError):
         sunzi.inverse(flint.arb_mat([[1, 2], [2, 4]]))
 

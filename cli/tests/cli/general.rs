@@ -115,8 +115,8 @@ fn digits_of_general_systems_are_estimated_and_proven() {
     let sandbox = Sandbox::new();
     let n = 12;
     let row = |i: usize| (0..n).map(|j| format!("1/{}", (i * 5) % n + j + 1)).collect::<Vec<_>>().join(",");
-    sandbox.write("A.csv", &(0..n).map(|i| row(i) + "\n").collect::<String>());
-    sandbox.write("b.csv", &"1\n".repeat(n));
+    sandbox.write("A.csv", (0..n).map(|i| row(i) + "\n").collect::<String>());
+    sandbox.write("b.csv", "1\n".repeat(n));
     let exact = |i: usize| {
         // The rows of the inverse of Hilbert's matrix sum to these integers.
         let binomial = |n: u32, k: u32| Integer::from(n).binomial(k);
