@@ -13,8 +13,21 @@ use std::time::{Duration, Instant};
 /// First argument of this program as a rank; the case and the number of ranks follow.
 pub const RANK_FLAG: &str = "--be-a-rank";
 
-/// Longest time that a job may take; a loaded machine needs a few seconds for one.
+/// Longest time that a job may take where its processes have the processors for themselves; most take a few seconds,
+/// the longest 20.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
+
+/// At most this many times as long where other work runs at the same time.
+const MOST_TIMES: u32 = 8;
+
+/// The time that a job may take under the load of the last minute: ranks that wait for each other share the processors
+/// with all other work.
+fn time_limit() -> Duration {
+    let average = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = average.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(1.0);
+    let processors = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
+    TIME_LIMIT.mul_f64((load / processors).clamp(1.0, MOST_TIMES.into()))
+}
 
 /// How long a launcher may go on after all of its ranks have died. That of Open MPI 4.1 may lock itself up then: where
 /// a rank is killed while MPI starts, `mpirun` may wait for a lock in `PMIx_server_finalize` that nobody gives back.
@@ -141,11 +154,14 @@ pub fn wait(child: &mut Child, start: Instant, limit: Duration) -> Option<ExitSt
         } else if alone_since.get_or_insert(waited).saturating_add(limit) < waited {
             let _ = child.kill();
         }
-        if waited > TIME_LIMIT && !asked {
-            asked = true;
-            let _ = kill_process(Pid::from_child(child), Signal::TERM);
-        } else if waited > TIME_LIMIT + Duration::from_secs(10) {
-            let _ = child.kill();
+        if waited > TIME_LIMIT {
+            let over = waited.saturating_sub(time_limit());
+            if !over.is_zero() && !asked {
+                asked = true;
+                let _ = kill_process(Pid::from_child(child), Signal::TERM);
+            } else if over > Duration::from_secs(10) {
+                let _ = child.kill();
+            }
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -209,7 +225,7 @@ pub fn windows_left() -> BTreeSet<String> {
 /// Ends this rank when its launcher is gone, however that ends, and at the latest when nobody can be waiting for it.
 pub fn end_with_parent() {
     std::thread::spawn(|| {
-        std::thread::sleep(TIME_LIMIT + Duration::from_secs(30));
+        std::thread::sleep(TIME_LIMIT * MOST_TIMES + Duration::from_secs(30));
         std::process::exit(102);
     });
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
