@@ -241,7 +241,8 @@ impl Context {
         self.progress.is_some()
     }
 
-    /// Checks that a call of `bytes` bytes fits the memory limit, in addition to the held bytes.
+    /// Checks that a call of `bytes` bytes fits the memory limit, in addition to the part of the limit that is reserved
+    /// outside the call.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`].
@@ -249,14 +250,14 @@ impl Context {
         self.memory.admit(bytes).map(drop)
     }
 
-    /// The kernel that was forced, if one was.
+    /// The kernel that the caller has selected by name, if any.
     pub fn forced_kernel(&self) -> Option<&'static dyn PlaneKernel> {
         self.kernel
     }
 
-    /// The kernel that calls run on: the forced one, else the fastest available. If no kernel is forced, large calls
-    /// may run on another kernel that is faster for them, and calls that need more bits than the moduli of this kernel
-    /// provide run on one with more; reports name the kernel used.
+    /// The kernel that calls run on: the one that the caller has selected by name, else the fastest available. If none
+    /// is selected, large calls may run on another kernel that is faster for them, and calls that need more bits than
+    /// the moduli of this kernel provide run on one with more; reports name the kernel used.
     pub fn kernel(&self) -> &'static dyn PlaneKernel {
         self.kernel.unwrap_or_else(kernels::preferred)
     }

@@ -81,7 +81,7 @@ pub struct Comparison {
     pub cols: usize,
     /// The accepted differences.
     pub tolerance: Tolerance,
-    /// Number of entries in which they differ.
+    /// Number of entries in which the matrices differ.
     pub differing_entries: u64,
     /// Number of entries that differ by more than the tolerance.
     pub beyond_entries: u64,

@@ -152,7 +152,7 @@ pub fn read_info(path: impl AsRef<Path>) -> Result<FileInfo> {
     read_info_as(path, None)
 }
 
-/// As [`read_info`], for a file of this format where its name determines none.
+/// As [`read_info`]; `format` is the format of a file whose name determines none.
 ///
 /// # Errors
 /// As [`read_info`].

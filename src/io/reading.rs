@@ -143,7 +143,7 @@ pub struct Source<'a> {
     pub member: Option<&'a str>,
     /// Length in bytes, if it is known.
     pub bytes: Option<u64>,
-    /// The meaning of a table's first line, for information about it without reading it as a matrix.
+    /// The meaning of a table's first line, for [`crate::io::read_stream_info`], which reads no numbers.
     pub header: Headings,
 }
 

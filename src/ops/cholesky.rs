@@ -113,14 +113,15 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 /// The lower triangular `L` with `A = L L^T` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
 ///
 /// Shapes: `a` is `n x n` (n may be 0), given as a [`SymmetricMatrix`](crate::SymmetricMatrix), as a plain matrix,
-/// which is checked for symmetry, or as one triangle, see [`Symmetric`]. Accuracy: `|A - L L^T|_ij <= 2^(2 -
-/// precision_bits) sqrt(a_ii a_jj)`, for any n and any condition of `A`; with [`Accuracy::Entrywise`] also `|A - L
-/// L^T|_ij <= 2^(2 - precision_bits) (|L| |L^T|)_ij`. The report states whether the entrywise bound was reached:
-/// entries of the factor that decay exponentially in places where entries of `A` are 0 may need more bits than the
-/// largest try. The bits depend only on `A`, the precision and the accuracy, not on threads, tiles, kernel or memory
-/// limit. Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and `n^2 / 2` conversions.
-/// Entrywise accuracy needs primes for `range_bits` more (see the report), and repeats the factorisation if these were
-/// too few. Source: docs/ALGORITHM.md, "Cholesky in residues" and "Componentwise accuracy of Cholesky factors".
+/// which is checked for symmetry, or as one triangle, see [`Symmetric`]. Accuracy:
+/// `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)`, for any n and any condition of `A`; with
+/// [`Accuracy::Entrywise`] also `|A - L L^T|_ij <= 2^(2 - precision_bits) (|L| |L^T|)_ij`. The report states whether
+/// the entrywise bound was reached: entries of the factor that decay exponentially in places where entries of `A` are 0
+/// may need more bits than the last attempt has. The bits depend only on `A`, the precision and the accuracy, not on
+/// threads, tiles, kernel or memory limit. Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52`
+/// primes, and `n^2 / 2` conversions. Entrywise accuracy needs primes for `range_bits` additional bits (see the
+/// report), and repeats the factorisation if these bits were too few. Source: docs/ALGORITHM.md, "Cholesky in residues"
+/// and "Componentwise accuracy of Cholesky factors".
 ///
 /// ```
 /// use sunzi::{Accuracy, CholeskyOptions, Context, Matrix};

@@ -134,9 +134,9 @@ const EXPECTED_NORM_EXPONENT: i64 = 25;
 ///
 /// Nothing is computed, except that the kernel's tables are made and kept in the context. The plan assumes that the
 /// pivots are at least `2^-21` of the norms of their rows: with smaller pivots a call computes with more bits, and
-/// needs correspondingly more memory. If the maximum precision of a kernel is within some tens of bits of the
-/// precision, other pivots may move a call to another kernel than planned, which needs more or fewer bytes for each
-/// entry.
+/// needs correspondingly more memory. If the precision is within some tens of bits of the maximum of a kernel, a call
+/// whose pivots differ from this assumption may run on another kernel than planned, which needs more or fewer bytes for
+/// each entry.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, plans};
@@ -188,10 +188,10 @@ pub fn plan_inverse(ctx: &Context, order: usize, precision_bits: u32, options: &
 impl Cholesky {
     /// The inverse of `L L^T`, rounded to `precision_bits` bits.
     ///
-    /// Accuracy: with `Z = (L L^T)^-1`, taking the factor as exact, `|computed - Z|_ij <= 2^(2 - precision_bits)
-    /// sqrt(z_ii z_jj)`, for any condition. The bits depend only on the factor and the precision. Cost: about `n^3 / 3`
-    /// word products for each prime, at a precision raised by half the bits of the condition. Source:
-    /// docs/ALGORITHM.md, "Solves with a Cholesky factor".
+    /// Accuracy: with `Z = (L L^T)^-1`, taking the factor as exact,
+    /// `|computed - Z|_ij <= 2^(2 - precision_bits) sqrt(z_ii z_jj)`, for any condition. The bits depend only on the
+    /// factor and the precision. Cost: about `n^3 / 3` word products for each prime, with additional bits, half the
+    /// binary logarithm of the condition number. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

@@ -69,9 +69,9 @@ pub fn ldlt<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32)
 /// Accuracy: with `g_i = (|L| |D| |L^T|)_ii`, `|A - L D L^T|_ij <= 2^(3 - precision_bits) sqrt(g_i g_j)`. For positive
 /// definite matrices `g_i` is about `a_ii`; for quasi-definite ones, `[H B^T; B -K]` with `H` and `K` positive
 /// definite, it is moderate unless `B` is large relative to `H` and `K`; for other matrices it may have any size, see
-/// [`Ldlt::growth`]. With [`Accuracy::Entrywise`] `|A - L D L^T|_ij <= 2^(3 - precision_bits) (|L| |D| |L^T|)_ij`. The
-/// bits depend only on `A`, the precision and the accuracy. Cost: `n^3 / 6` word products for each of about `2
-/// precision_bits / 52` primes. Source: docs/ALGORITHM.md, "LDL^T without pivoting".
+/// [`Ldlt::growth`]. With [`Accuracy::Entrywise`], `|A - L D L^T|_ij <= 2^(3 - precision_bits) (|L| |D| |L^T|)_ij`. The
+/// bits depend only on `A`, the precision and the accuracy. Cost: `n^3 / 6` word products for each of about
+/// `2 precision_bits / 52` primes. Source: docs/ALGORITHM.md, "LDL^T without pivoting".
 ///
 /// ```
 /// use sunzi::{Accuracy, Context, LdltOptions, Matrix};

@@ -1,8 +1,8 @@
 //! `syr2k`: `alpha * (A^T B + B^T A) + beta * C`, a symmetric matrix.
 //!
 //! One product `W = A^T B` at two bits more than requested; entry `(i, j)` of the result is `W_ij + W_ji`, formed
-//! exactly and rounded once. So the work is that of both triangles' products, and no more.
-//! Proof: docs/decisions/032-vectors.md, "Rank-2k updates".
+//! exactly and rounded once. So the work is that of one full product. Proof: docs/decisions/032-vectors.md, "Rank-2k
+//! updates".
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -29,7 +29,8 @@ const SUM_BITS: u32 = 64;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Syr2kOptions<'a> {
-    /// `NoTranspose` gives `A^T B + B^T A` (the default, as in [`crate::SyrkOptions`]), `Transpose` `A B^T + B A^T`.
+    /// `NoTranspose` gives `A^T B + B^T A` (the default, as in [`crate::SyrkOptions`]), `Transpose` gives
+    /// `A B^T + B A^T`.
     pub op: Op,
     /// The triangle of the result that is computed; the other is its mirror image. It does not affect the result.
     pub uplo: Uplo,

@@ -72,9 +72,9 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32
 /// `|computed - exact| <= 2^(1 - precision_bits) * ||p_i|| * ||p_j||`; with scalars, `alpha` times the unrounded
 /// product plus `beta * C` is rounded once. With `exact_integers` the result is exact, at a precision that represents
 /// it. [`Accuracy::Entrywise`] gives a stronger, componentwise bound: the error of each entry is small relative to the
-/// sizes of its terms. The bits depend only on the operands, the precision and the options, not on threads, memory
-/// limit or kernel. Cost: `K * N * (N + 1) / 2` word products for each of about `(2 precision_bits + log2 K) / 52`
-/// primes.
+/// sum of the magnitudes of its terms. The bits depend only on the operands, the precision and the options, not on
+/// threads, memory limit or kernel. Cost: `K * N * (N + 1) / 2` word products for each of about
+/// `(2 precision_bits + log2 K) / 52` primes.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, Symmetric, SyrkOptions};

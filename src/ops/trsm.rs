@@ -38,10 +38,10 @@ pub fn trsm<'a, 'b>(
 /// Shapes: `t` is `n x n`, of which one triangle is read (with [`crate::Diag::Unit`] without its diagonal); `b` and the
 /// result are `n x m` for side left, `m x n` for side right. Any of them may be empty. Accuracy for side left, with row
 /// `t_i` of `op(T)` and column `x_j` of the result: `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (||t_i||
-/// ||x_j|| + |alpha b_ij|)`, for any condition of `T`; with [`crate::Accuracy::Entrywise`] `|alpha b - op(T) x|_ij <=
+/// ||x_j|| + |alpha b_ij|)`, for any condition of `T`; with [`crate::Accuracy::Entrywise`], `|alpha b - op(T) x|_ij <=
 /// 2^(1 - precision_bits) (|op(T)| |X|)_ij`. For side right the same bound holds for `op(T)^T X^T = alpha B^T`. The
-/// bits depend only on the operands, the precision and the options, not on threads, kernel or memory limit. Cost: `n^2
-/// m / 2` word products for each of about `2 precision_bits / 52` primes. Source: docs/ALGORITHM.md, "Triangular
+/// bits depend only on the operands, the precision and the options, not on threads, kernel or memory limit. Cost:
+/// `n^2 m / 2` word products for each of about `2 precision_bits / 52` primes. Source: docs/ALGORITHM.md, "Triangular
 /// solves".
 ///
 /// ```

@@ -45,19 +45,19 @@ pub fn weighted_gram<'a, 'd>(
 /// [`crate::Op::Transpose`]) have this form.
 ///
 /// Shapes: `p` is `K x N` (either may be 0), read only; `d` has `K` entries, as a column or a row, of either sign, at a
-/// precision of its own. With [`crate::Op::Transpose`] `p` is `N x K` and the result is `P diag(d) P^T`. The result and
-/// `accumulate` are `N x N`; one triangle is computed and mirrored, and `uplo` does not affect the bits.
+/// precision of its own. With [`crate::Op::Transpose`], `p` is `N x K` and the result is `P diag(d) P^T`. The result
+/// and `accumulate` are `N x N`; one triangle is computed and mirrored, and `uplo` does not affect the bits.
 ///
-/// Accuracy: componentwise, `|computed - exact|_ij <= 2^(1 - precision_bits) (|P|^T |D| |P|)_ij`, or with
-/// [`Accuracy::Norm`](crate::Accuracy::Norm) `2^(1 - precision_bits) r_i r_j` with `r_i^2 = (P^T |D| P)_ii`. With
+/// Accuracy: componentwise, `|computed - exact|_ij <= 2^(1 - precision_bits) (|P|^T |D| |P|)_ij` or, with
+/// [`Accuracy::Norm`](crate::Accuracy::Norm), `2^(1 - precision_bits) r_i r_j` with `r_i^2 = (P^T |D| P)_ii`. With
 /// scalars the first bound becomes `2^(1 - precision_bits) (|alpha| |P|^T |D| |P| + |beta| |C|)_ij`. The weighted
 /// matrix is exact: only its scaling and the result are rounded. With `exact_integers`, matrix and weights are integers
 /// and the result is exact. The exponents of the weights may spread over any number of bits, and a row of weight 0 adds
 /// nothing to the result or to the bounds. Matrices hold neither infinities nor NaN.
 ///
 /// Cost: between half and five eighths of the word products of [`crate::gemm_with`], and one multiplication for each
-/// entry of `P`. Memory: in addition to a product, the weighted matrix, with the bits of `P` and of `d` together, and a
-/// word for each entry of `P`.
+/// entry of `P`. Memory: that of a product; in addition the weighted matrix, whose precision is the sum of those of `P`
+/// and `d`, and a word for each entry of `P`.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, Symmetric, SyrkOptions};
@@ -73,7 +73,7 @@ pub fn weighted_gram<'a, 'd>(
 /// ```
 ///
 /// # Errors
-/// As [`crate::syrk_with`]; [`crate::Error::ShapeMismatch`] also if `d` has not `K` entries.
+/// As [`crate::syrk_with`]; [`crate::Error::ShapeMismatch`] also if `d` does not have `K` entries.
 pub fn weighted_gram_with<'a, 'd>(
     ctx: &Context,
     p: impl Into<MatrixView<'a>>,
@@ -102,7 +102,8 @@ pub fn weighted_gram_into<'a, 'd, 'r>(
     call::fill_symmetric(result.into(), |result, mirrored| product.run(result, mirrored))
 }
 
-/// The plan of [`weighted_gram`] for a `rows x cols` operand with `operand_bits` bits of matrix and weights together.
+/// The plan of [`weighted_gram`] for a `rows x cols` operand; `operand_bits` is the precision of the matrix plus that
+/// of the weights.
 ///
 /// ```
 /// use sunzi::{Context, plans};

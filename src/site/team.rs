@@ -52,8 +52,8 @@ pub struct NodeLayout {
 }
 
 impl NodeLayout {
-    /// The layout of ranks on machines, given by one number for each rank, with at most `ranks_per_node` ranks on a
-    /// node.
+    /// The layout of ranks on machines: `machine_of` has a number for each rank, equal for ranks of one machine, and a
+    /// node has at most `ranks_per_node` ranks.
     pub fn new(machine_of: &[usize], ranks_per_node: Option<usize>) -> NodeLayout {
         let mut nodes: Vec<(usize, Vec<usize>)> = Vec::new();
         let most = ranks_per_node.unwrap_or(usize::MAX).max(1);

@@ -80,18 +80,19 @@
 // between columns and the other triangle. That memory may be uninitialised, and the library never reads it, but no
 // other thread may write to it during the call. Operands and results may be the same arrays, or overlap.
 //
-// Threads. The library has no state outside contexts. Several threads may call on one context at the same time.
+// Threads. The library has no state outside contexts. Several threads may make calls on one context at the same time.
 //
 // Doubles. A call expects the floating-point environment of a program's start: doubles are rounded to nearest
 // (FE_TONEAREST) and subnormal numbers are not flushed to 0. In another mode results can be wrong.
 //
 // BLAS and LAPACK. The functions named `sunzi_r...` have the arguments of the MPLAPACK routine of the same name
 // (`Rsyrk`) after the context. All matrices are column-major arrays of mpfr_t, each followed by its leading dimension;
-// scalars are pointers to one mpfr_t. Choices are strings, of which the first letter counts: `uplo` "U" or "L";
+// scalars are pointers to one mpfr_t. Choices are strings, of which only the first letter is read: `uplo` "U" or "L";
 // `trans`, `transa` and `transb` "N" or "T" ("C" is "T"); `side` "L" or "R"; `diag` "N" or "U". `incx` is the distance
 // between consecutive entries of a vector, in entries; a vector with a negative distance is stored backwards. The
-// functions return info: 0 for success; -i if argument i is wrong, counted from 1 after `ctx`; `i > 0` for a zero or a
-// bad pivot i, for the functions that describe it; and `-1000 - status` for all other failures, such as a memory limit.
+// functions return info: 0 for success; -i if argument i is wrong, counted from 1 after `ctx`; `i > 0` if pivot i is
+// zero or not positive, for the functions whose comment says so; and `-1000 - status` for all other failures, such as a
+// memory limit.
 //
 // Collective calls. All ranks of the context's communicator must make a collective call together, in the same order,
 // with the same choices, scalars (by value), sizes and distributions, and on contexts of the same accuracy. The
@@ -105,14 +106,14 @@
 // ScaLAPACK. The functions named `psunzi_r...` have the arguments of the ScaLAPACK routine that their comment names,
 // after the context. They are collective, and ranks of the communicator outside the grid call them as well. Matrices
 // are this rank's column-major arrays of mpfr_t; an operand is the part of a matrix from row `ia` and column `ja` on,
-// counted from 1. A part may begin anywhere, and blocks may have any shape, also different ones for different operands.
-// A descriptor has the nine integers of ScaLAPACK: 1; the number of a BLACS context, whose grid `sunzi_mpi_grid` must
-// have defined; rows and columns of the whole matrix; rows and columns of a block; the row and the column of the grid
-// that hold the first block; the leading dimension on this rank. The functions return info, on every rank: 0 for
-// success; -i if argument i is wrong on any rank or differs between ranks, counted from 1 after `ctx`; `-(100 i + j)`
-// for entry j of the descriptor that is argument i; `i > 0` for a zero or a bad pivot i, where the comment of the
-// function states it; and `-10000 - status` for all other failures, with SUNZI_COMMUNICATION if the cause is a number
-// on another rank.
+// counted from 1. A part may begin anywhere, and blocks may have any shape; different operands may have different
+// blocks. A descriptor has the nine integers of ScaLAPACK: 1; the number of a BLACS context, whose grid
+// `sunzi_mpi_grid` must have defined; rows and columns of the whole matrix; rows and columns of a block; the row and
+// the column of the grid that hold the first block; the leading dimension on this rank. The functions return info, on
+// every rank: 0 for success; -i if argument i is wrong on any rank or differs between ranks, counted from 1 after
+// `ctx`; `-(100 i + j)` for entry j of the descriptor that is argument i; `i > 0` if pivot i is zero or not positive,
+// for the functions whose comment says so; and `-10000 - status` for all other failures, with SUNZI_COMMUNICATION if
+// the cause is a number on another rank.
 
 
 #ifndef SUNZI_H
@@ -286,9 +287,9 @@ typedef struct sunzi_options {
 typedef struct sunzi_report {
     // Bytes of the copies of operands and results, in addition to the caller's arrays.
     uint64_t copied_bytes;
-    // Bytes in the plan of the call, copies included. Without a memory limit, a solve whose solution exceeds the
-    // number range of its first attempt takes more. After a call over ranks: bytes of this rank during the step with
-    // the largest need, including messages and this rank's share of the memory that the ranks of a node have in
+    // Bytes in the plan of the call, copies included. Without a memory limit, a solve takes more if its solution
+    // exceeds the range of numbers of the first attempt. After a call over ranks: bytes of this rank during the step
+    // with the largest need, including messages and this rank's share of the memory that the ranks of a node have in
     // common; the sum over the ranks of a node is the need of the node.
     uint64_t planned_bytes;
     // Largest number of bytes that the library had allocated at one time during the call, minus the number at its
@@ -297,7 +298,8 @@ typedef struct sunzi_report {
     uint64_t peak_bytes;
     // Precision of the result, in bits, before each entry was rounded to its own precision.
     int64_t precision_bits;
-    // Accuracy that the result has: `SUNZI_NORM` or `SUNZI_ENTRYWISE`; 0 after a call without this choice.
+    // Accuracy that the result has: `SUNZI_NORM` or `SUNZI_ENTRYWISE`; 0 after a call for which the choice has no
+    // meaning.
     int accuracy;
     // Additional working bits that `SUNZI_ENTRYWISE` needed because of the range of the exponents.
     int64_t range_bits;
@@ -330,9 +332,10 @@ typedef struct sunzi_matrix {
     int64_t precision_bits;
 } sunzi_matrix;
 
-// The roundings that the operands of a call for correct digits had before the call. A number such as `1/3` is rounded
-// in every binary format; the digits then refer to the answer of the original problem, before these roundings (each
-// entry to nearest). A structure of zeros, or a null pointer to it, means that the operands are exact.
+// For a call that estimates or proves correct digits: the roundings that its operands had before the call, each entry
+// to nearest. A number such as `1/3` is rounded in every binary format; the digits then refer to the answer of the
+// original problem, before these roundings. A structure of zeros, or a null pointer to it, means that the operands are
+// exact.
 typedef struct sunzi_rounding {
     // Precision, in bits, to which the entries of the matrix were rounded; 0 if they are exact.
     int64_t matrix_bits;
@@ -493,7 +496,7 @@ int64_t sunzi_head_exponent(uint64_t head);
 // - `a`: n x k for `SUNZI_NO_TRANS`, k x n for `SUNZI_TRANS`.
 // - `c`: n x n.
 //
-// Accuracy, for `alpha = 1` and `beta = 0`: `|computed - exact|_ij <= 2^(1 - p) (|A| |A|^T)_ij`; under `SUNZI_NORM`
+// Accuracy, for `alpha = 1` and `beta = 0`: `|computed - exact|_ij <= 2^(1 - p) (|A| |A|^T)_ij`; under `SUNZI_NORM`,
 // `2^(1 - p) norm(a_i) norm(a_j)`. With scalars the product has the same error; the sum of alpha times this product
 // and beta C is rounded once. Then each entry is rounded to its own precision.
 //
@@ -514,7 +517,7 @@ enum sunzi_status sunzi_syrk(const struct sunzi_context *ctx,
 // - all others as in `sunzi_syrk`.
 //
 // Accuracy, for `alpha = 1` and `beta = 0`: `|computed - exact|_ij <= 2^(1 - p) (|A| |D| |A|^T)_ij`; under
-// `SUNZI_NORM` `2^(1 - p) r_i r_j`, where `r_i` is the square root of `(A |D| A^T)_ii`. Scalars as in `sunzi_syrk`.
+// `SUNZI_NORM`, `2^(1 - p) r_i r_j`, where `r_i` is the square root of `(A |D| A^T)_ii`. Scalars as in `sunzi_syrk`.
 //
 // Cost: between half and five eighths of that of `sunzi_gemm`.
 enum sunzi_status sunzi_weighted_gram(const struct sunzi_context *ctx,
@@ -534,7 +537,7 @@ enum sunzi_status sunzi_weighted_gram(const struct sunzi_context *ctx,
 // - `a`, `b`, `c`: `op(A)` is m x k, `op(B)` is k x n, and C is m x n.
 //
 // Accuracy, for `alpha = 1` and `beta = 0`: `|computed - exact|_ij <= 2^(1 - p) (|op(A)| |op(B)|)_ij`; under
-// `SUNZI_NORM` `2^(1 - p) norm(row i of op(A)) norm(column j of op(B))`. Scalars as in `sunzi_syrk`.
+// `SUNZI_NORM`, `2^(1 - p) norm(row i of op(A)) norm(column j of op(B))`. Scalars as in `sunzi_syrk`.
 //
 // Cost: m n k word products per prime.
 enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
@@ -556,7 +559,7 @@ enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
 // - `b`: n x m for `SUNZI_LEFT`, m x n for `SUNZI_RIGHT`.
 //
 // Accuracy, for the left side: `|alpha B - op(T) X|_ij <= 2^(2 - p) (|op(T)| |X|)_ij` for any condition of T; under
-// `SUNZI_NORM` `2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)`. Then each entry is rounded to its own precision.
+// `SUNZI_NORM`, `2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)`. Then each entry is rounded to its own precision.
 //
 // Errors: `SUNZI_SINGULAR` if the diagonal of T has a zero.
 //
@@ -595,7 +598,7 @@ enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx, int32_t uplo, 
 // - `a`: n x n.
 // - `b`: n x m, the right-hand sides, which the solution X replaces.
 //
-// Accuracy, for each column: `|b - A x|_i <= 2^(4 - p) ((|L| |L^T| |x|)_i + |b_i|)`; under `SUNZI_NORM`
+// Accuracy, for each column: `|b - A x|_i <= 2^(4 - p) ((|L| |L^T| |x|)_i + |b_i|)`; under `SUNZI_NORM`,
 // `2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`. p is the largest precision of the entries of B; A is
 // factored at this precision as well. Then each entry is rounded to its own precision.
 //
@@ -677,7 +680,7 @@ enum sunzi_status sunzi_factor_solve(const struct sunzi_context *ctx,
 // Accuracy: `|inverse - Z|_ij <= 2^(2 - p) sqrt(z_ii z_jj)` with `Z = (L L^T)^-1` for the stored factor L. Then each
 // entry is rounded to its own precision.
 //
-// Cost: n^3 / 3 word products per prime, at a precision that is raised by half the bits of the condition.
+// Cost: n^3 / 3 word products per prime, with additional bits: half the binary logarithm of the condition number.
 enum sunzi_status sunzi_factor_inverse(const struct sunzi_context *ctx,
                                        const struct sunzi_factor *factor,
                                        int32_t uplo,
@@ -994,6 +997,8 @@ enum sunzi_status sunzi_lu_det(const struct sunzi_context *ctx,
                                const struct sunzi_matrix *result);
 
 // Computes `C_i := alpha A_i A_i^T + beta C_i`, or with `A_i^T A_i`, for `count` independent problems.
+// Computes `C_i := alpha A_i A_i^T + beta C_i` or `C_i := alpha A_i^T A_i + beta C_i` for `count` independent
+// problems.
 //
 // Arguments:
 // - `a`, `c`: arrays of `count` descriptions; shapes and precisions may differ between problems.
@@ -1067,7 +1072,7 @@ enum sunzi_status sunzi_trsm_batch(const struct sunzi_context *ctx,
 //
 // The call makes and keeps the tables of the kernel. Under a memory limit the plan is the one that the operation would
 // use within the limit. Unless the accuracy of the context is `SUNZI_NORM`, the plan assumes that all entries are of
-// one size; the wider the range of the exponents of the entries, the more memory the operation needs.
+// equal magnitude; the wider the range of their exponents, the more memory the operation needs.
 enum sunzi_status sunzi_plan_syrk(const struct sunzi_context *ctx,
                                   int32_t format,
                                   int64_t n,
@@ -1681,7 +1686,7 @@ enum sunzi_status sunzi_mpi_cholesky(const struct sunzi_context *ctx, int32_t up
 // Collective. T and B each have their own distribution.
 //
 // Memory on each rank, in addition to the arrays: copies of its parts of T and B, unless they are in limbs; its tiles
-// of T; its share of the right-hand sides, twice; and the rows of T that are in transit.
+// of T; two copies of its share of the right-hand sides; and the rows of T that are in transit.
 enum sunzi_status sunzi_mpi_trsm(const struct sunzi_context *ctx,
                                  int32_t side,
                                  int32_t uplo,
@@ -1804,8 +1809,9 @@ enum sunzi_status sunzi_mpi_factor_get(const struct sunzi_context *ctx,
 // The call makes and keeps the tables of the kernel. Under a memory limit the plan is the one that the operation would
 // use within the limit; `SUNZI_MEMORY_LIMIT` names the least limit for the step that does not fit, and a later step
 // may need more. If the limits of ranks or nodes differ, the plan of a product uses the least. Unless the accuracy of
-// the context is `SUNZI_NORM`, the plan assumes that all entries are of one size. Memory that the context keeps from
-// earlier calls is not counted. For products on devices the plan counts the memory of the host, not of the devices.
+// the context is `SUNZI_NORM`, the plan assumes that all entries are of equal magnitude. Memory that the context keeps
+// from earlier calls is not counted. For products on devices the plan counts the memory of the host, not of the
+// devices.
 enum sunzi_status sunzi_mpi_plan_syrk(const struct sunzi_context *ctx,
                                       int32_t trans,
                                       const struct sunzi_dist_matrix *a,

@@ -197,9 +197,10 @@ pub struct sunzi_options {
     pub device_memory_bytes: u64,
 }
 
-/// The roundings that the operands of a call for correct digits had before the call. A number such as `1/3` is rounded
-/// in every binary format; the digits then refer to the answer of the original problem, before these roundings (each
-/// entry to nearest). A structure of zeros, or a null pointer to it, means that the operands are exact.
+/// For a call that estimates or proves correct digits: the roundings that its operands had before the call, each entry
+/// to nearest. A number such as `1/3` is rounded in every binary format; the digits then refer to the answer of the
+/// original problem, before these roundings. A structure of zeros, or a null pointer to it, means that the operands are
+/// exact.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct sunzi_rounding {
@@ -215,9 +216,9 @@ pub struct sunzi_rounding {
 pub struct sunzi_report {
     /// Bytes of the copies of operands and results, in addition to the caller's arrays.
     pub copied_bytes: u64,
-    /// Bytes in the plan of the call, copies included. Without a memory limit, a solve whose solution exceeds the
-    /// number range of its first attempt takes more. After a call over ranks: bytes of this rank during the step with
-    /// the largest need, including messages and this rank's share of the memory that the ranks of a node have in
+    /// Bytes in the plan of the call, copies included. Without a memory limit, a solve takes more if its solution
+    /// exceeds the range of numbers of the first attempt. After a call over ranks: bytes of this rank during the step
+    /// with the largest need, including messages and this rank's share of the memory that the ranks of a node have in
     /// common; the sum over the ranks of a node is the need of the node.
     pub planned_bytes: u64,
     /// Largest number of bytes that the library had allocated at one time during the call, minus the number at its
@@ -226,7 +227,8 @@ pub struct sunzi_report {
     pub peak_bytes: u64,
     /// Precision of the result, in bits, before each entry was rounded to its own precision.
     pub precision_bits: i64,
-    /// Accuracy that the result has: `SUNZI_NORM` or `SUNZI_ENTRYWISE`; 0 after a call without this choice.
+    /// Accuracy that the result has: `SUNZI_NORM` or `SUNZI_ENTRYWISE`; 0 after a call for which the choice has no
+    /// meaning.
     pub accuracy: c_int,
     /// Additional working bits that `SUNZI_ENTRYWISE` needed because of the range of the exponents.
     pub range_bits: i64,

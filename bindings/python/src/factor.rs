@@ -24,9 +24,9 @@ use sunzi::estimate::InputRounding;
 ///
 /// `Cholesky(a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None)`
 ///
-/// Arguments, accuracy, cost and errors as in `sunzi.cholesky`. Of balls (an `arb_mat`, or entries that are `arb`) all
-/// results are balls, `L` and `U` an `arb_mat`; the matrix is kept too, and each method factors its midpoint with as
-/// many bits as it needs.
+/// Arguments, accuracy, cost and errors as in `sunzi.cholesky`. For a matrix of balls (an `arb_mat`, or entries that
+/// are `arb`) all results are balls, and `L` and `U` are an `arb_mat`; the object also keeps the matrix, and
+/// each method factors the midpoint of the matrix with as many bits as the method needs.
 ///
 /// >>> import sunzi
 /// >>> factor = sunzi.Cholesky([["4", "2"], ["2", "10"]], precision=100)
@@ -159,13 +159,13 @@ impl Cholesky {
         (slf.get_type().getattr("_restored")?, state.into_pyobject(py)?).into_pyobject(py)
     }
 
-    /// The lower triangular factor as a `Matrix`; of balls, as an `arb_mat`.
+    /// The lower triangular factor as a `Matrix`; for balls, as an `arb_mat`.
     #[getter(L)]
     fn lower<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.part(py, false)
     }
 
-    /// The upper triangular factor `Lᵀ` as a `Matrix`, a view of the same numbers; of balls, as an `arb_mat`.
+    /// The upper triangular factor `Lᵀ` as a `Matrix`, a view of the same numbers; for balls, as an `arb_mat`.
     #[getter(U)]
     fn upper<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.part(py, true)
@@ -204,7 +204,7 @@ impl Cholesky {
         call.finish(solution, ResultForm::General, shape, None)
     }
 
-    /// The inverse of `A` as a symmetric `Matrix`; of balls, in the container of `A`.
+    /// The inverse of `A` as a symmetric `Matrix`; for balls, in the container of `A`.
     ///
     /// Accuracy: `|computed - Z|_ij <= 2^(2 - precision) sqrt(z_ii z_jj)` with `Z = (L Lᵀ)⁻¹`.
     #[pyo3(signature = (*, precision=None, context=None, progress=None))]
@@ -229,7 +229,7 @@ impl Cholesky {
         )
     }
 
-    /// The logarithm `log det A = 2 sum log l_ii`, to nearly the precision of the factor; of balls, a ball.
+    /// The logarithm `log det A = 2 sum log l_ii`, to nearly the precision of the factor; for balls, a ball.
     fn log_det<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if let Some(balls) = &self.balls {
             return balls.determinant(Call::new(&options(py, None::<i64>, None, None)?)?, true);
@@ -238,7 +238,7 @@ impl Cholesky {
         number(py, &value, Shape { container: Container::Flat, kind: self.kind })
     }
 
-    /// The determinant, to the precision of the factor; of balls, a ball. See `sunzi.det`.
+    /// The determinant, to the precision of the factor; for balls, a ball. See `sunzi.det`.
     fn det<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if let Some(balls) = &self.balls {
             return balls.determinant(Call::new(&options(py, None::<i64>, None, None)?)?, false);

@@ -196,8 +196,8 @@ impl Matrix {
         functions::gemm(left.as_any(), slf.as_any(), &PyDict::new(py))
     }
 
-    /// The sum with a matrix, or with a number, which is added to each entry; each entry is rounded once, to the larger
-    /// precision of two matrices, and with a number to that of the matrix.
+    /// The sum with a matrix, or with a number, which is added to each entry. Each entry is rounded once: to the larger
+    /// precision of the two matrices or, with a number, to the precision of the matrix.
     fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         self.sum(other, false)
     }

@@ -54,7 +54,8 @@ pub enum BenchOperation {
     #[command(after_help = "Example:\n  mpirun -n 4 sunzi bench step --blocks 200 --order 31 --cols 500 \\\n      \
                             --threads 1 --against sdpb")]
     Step(BenchStep),
-    /// One product of residue matrices modulo one prime, compared with the processor's rate of instructions.
+    /// One product of residue matrices modulo one prime; its rate is compared with the rate that the instructions
+    /// allow.
     #[command(after_help = "Example:\n  sunzi bench kernel --runs 3")]
     Kernel(BenchKernel),
 }
@@ -76,8 +77,8 @@ pub struct Comparison {
     /// Number of timed runs of each implementation; the implementations take turns.
     #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
     pub runs: usize,
-    /// Also time all implementations at quarters of the precision and of the sizes, and plot the times against both;
-    /// only in one process, and for big floats.
+    /// Also time all implementations at 1/4, 2/4, 3/4 and 4/4 of the precision and of the sizes, and plot the times
+    /// against both; only in one process, and for big floats.
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
     #[command(flatten)]
@@ -183,8 +184,8 @@ pub struct BenchCholesky {
     /// Rows of a tile [default: chosen by size and precision].
     #[arg(long, value_name = "NB", value_parser = positive)]
     pub tile: Option<usize>,
-    /// Number type of the entries. Doubles are factored on the devices of --device, without that option on the device
-    /// soft or, on several ranks, by the CPUs.
+    /// Number type of the entries. Doubles are factored on the devices of --device; without that option, on the
+    /// software device `soft` in one process, and by the CPUs on several ranks.
     #[arg(long, value_name = "TYPE", value_enum, default_value = "big")]
     pub element_type: ElementType,
     /// Scheduling policy, which orders the ready tasks: fifo, lifo, random, by_ij, greedy, critical_path, panels,
@@ -381,8 +382,9 @@ impl BenchCholesky {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  sunzi gpu-check --device soft --quick")]
 pub struct GpuCheck {
-    /// Devices to check, separated by commas: numbers of CUDA devices, `all` CUDA devices, `soft` or `soft:SIZE`,
-    /// `host`. Rates are measured on the first device and on all of them together.
+    /// Devices to check, separated by commas: numbers of CUDA devices, `all` CUDA devices, `soft` or `soft:SIZE` (a
+    /// software device in main memory), `host` (the CPU). Rates are measured on the first device and on all of them
+    /// together.
     #[arg(long, value_name = "LIST", default_value = "all", value_delimiter = ',', value_parser = device)]
     pub device: Vec<DeviceName>,
     /// Worker threads [default: all processors].

@@ -31,13 +31,13 @@ impl Ends {
 }
 
 /// The end of `sunzi eigenvalue --help`.
-const EXAMPLES: &str = "Examples:\n  sunzi eigenvalue A.mtx\n  \
-    sunzi eigenvalue A.csv --precision 128 --which smallest\n  \
-    sunzi eigenvalue X.mtx --factor L.mtx --precision 64 --report e.json\n\n\
-    Both ends of an interval are proven: one by a Rayleigh quotient, the other by a Cholesky factorisation of the \
-    shifted matrix. The width of the interval is at most 2^-B times the eigenvalue, unless the eigenvalue is far \
-    smaller than the norm of the matrix. The interval includes the rounding of decimals in the file of A; in a file \
-    that states its precision, each decimal stands for the nearest number of that precision.";
+const EXAMPLES: &str = "Examples:\n  sunzi eigenvalue A.mtx\n  sunzi eigenvalue A.csv --precision 128 --which \
+                        smallest\n  sunzi eigenvalue X.mtx --factor L.mtx --precision 64 --report e.json\n\nBoth ends \
+                        of an interval are proven: one by a Rayleigh quotient, the other by a Cholesky factorisation \
+                        of the shifted matrix. The width of the interval is at most 2^-B times the eigenvalue, unless \
+                        the eigenvalue is far smaller than the norm of the matrix. The interval allows for the \
+                        rounding of the decimals in the file of A to binary; in a file that states its precision, each \
+                        decimal stands for the nearest number of that precision.";
 
 /// `sunzi eigenvalue`.
 #[derive(Args, Clone, Debug)]

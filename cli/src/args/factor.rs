@@ -24,7 +24,7 @@ pub struct Triangle {
     /// with A = U^T U.
     #[arg(long, group = "named_triangle")]
     upper: bool,
-    /// Ignore the contents of the triangle that is not read.
+    /// Do not check the other triangle; it may hold anything.
     #[arg(long, requires = "named_triangle")]
     ignore_other_triangle: bool,
 }

@@ -246,7 +246,7 @@ pub struct PlanEigenvalue {
     /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
-    /// Relative width of the interval, as a number of bits; the entries of the matrix have the same number of bits.
+    /// Precision B: the relative width of the interval is about 2^-B, and the entries of the matrix have B bits.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
     #[command(flatten)]

@@ -16,14 +16,14 @@ pub struct ProductArgs {
     /// Check every entry of the result with one redundant prime.
     #[arg(long, help_heading = PLAIN)]
     pub self_check: bool,
-    /// Check the exact product with a random vector (Freivalds' test) before rounding.
+    /// Before rounding, check the exact product with a random vector (Freivalds' test).
     #[arg(long, help_heading = PLAIN)]
     pub freivalds: bool,
     /// Compute the exact product of matrices of integers.
     #[arg(long, help_heading = PLAIN)]
     pub exact_integers: bool,
-    /// Error bound of entry (i, j) of A B: a small multiple of 2^-B times (|A| |B|)_ij (entrywise, also called
-    /// componentwise), or times the norms of row i of A and column j of B (norm). --storage requires norm.
+    /// Error bound of entry (i, j) of a product A B: a small multiple of 2^-B times (|A| |B|)_ij (entrywise, also
+    /// called componentwise), or times the norms of row i of A and column j of B (norm). --storage requires norm.
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy(), help_heading = PLAIN)]
     pub accuracy: Accuracy,
     /// Scalar that multiplies the product: decimal, integer or hexadecimal float [default: 1].
@@ -71,17 +71,17 @@ pub struct Syrk {
     /// Compute P P^T instead of P^T P.
     #[arg(long)]
     pub transpose: bool,
-    /// Weights d, a vector: compute P^T diag(d) P, or with --transpose P diag(d) P^T.
+    /// Weights d, a vector: compute P^T diag(d) P or, with --transpose, P diag(d) P^T.
     #[arg(long, value_name = "FILE", conflicts_with = "directory")]
     pub weights: Option<PathBuf>,
     /// Compute the upper triangle; the output is a symmetric file, which stores the lower triangle in either case.
     #[arg(long)]
     pub upper: bool,
-    /// Triangle to read of the matrix to add; the other triangle must be zero or equal to it up to rounding [default:
-    /// both triangles, which must be equal].
+    /// Triangle of the matrix to add that is read; the other triangle must be zero or equal to it up to rounding
+    /// [default: both triangles, which must be equal].
     #[arg(long, value_name = "TRIANGLE", requires = "accumulate", value_parser = uplo())]
     pub accumulate_triangle: Option<Uplo>,
-    /// Ignore the contents of the other triangle of the matrix to add.
+    /// Do not check the other triangle of the matrix to add; it may hold anything.
     #[arg(long, requires = "accumulate_triangle")]
     pub ignore_other_triangle: bool,
     #[command(flatten)]

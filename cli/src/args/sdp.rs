@@ -31,13 +31,13 @@ pub struct Places {
     // `--out` would also abbreviate `--output-format`, which SDPB does not have.
     #[arg(long = "outDir", alias = "out", short = 'o', value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out_dir: Option<PathBuf>,
-    /// Directory into which checkpoints are written, and from whose checkpoint a run of the same program resumes; ''
-    /// for neither [default: the input's name followed by `.ck`].
+    /// Directory for checkpoints: the run writes them there, and resumes from one there that belongs to the same
+    /// semidefinite program; with '' it does neither [default: the input's name followed by `.ck`].
     #[arg(long = "checkpointDir", short = 'c', value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub checkpoint_dir: Option<PathBuf>,
-    /// Directory whose checkpoint the run starts from, in place of one in --checkpointDir: one of Sunzi, or text files
-    /// of SDPB.
+    /// Directory with a checkpoint from which the run starts, instead of one in --checkpointDir: a checkpoint of Sunzi,
+    /// or text files of SDPB.
     #[arg(long = "initialCheckpointDir", short = 'i', value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub initial_checkpoint_dir: Option<PathBuf>,
 }
@@ -136,7 +136,8 @@ pub struct ParameterChoices {
     /// Stop after a dual step of length 1, which makes the point dual feasible up to rounding.
     #[arg(long = "detectDualFeasibleJump")]
     detect_dual_feasible_jump: bool,
-    /// Maximum number of iterations of this run; those before a restart do not count [default: 500].
+    /// Maximum number of iterations of this run; iterations of earlier runs, from whose checkpoint it resumes, do not
+    /// count [default: 500].
     #[arg(long = "maxIterations", value_name = "N", value_parser = parse_count)]
     max_iterations: Option<u64>,
     /// Maximum run time in seconds [default: no limit].
@@ -151,12 +152,12 @@ pub struct ParameterChoices {
     /// Dual error below which a point counts as dual feasible [default: 1e-30].
     #[arg(long = "dualErrorThreshold", value_name = "X", value_parser = threshold)]
     dual_error_threshold: Option<Float>,
-    /// X starts as this multiple of the identity, which should exceed the size of the solution [default: 1e20, for
-    /// SDPA's files 1e4].
+    /// X starts as this multiple of the identity; the factor should exceed the norm of X at the solution [default:
+    /// 1e20, for SDPA's files 1e4].
     #[arg(long = "initialMatrixScalePrimal", value_name = "X", value_parser = number)]
     initial_matrix_scale_primal: Option<Float>,
-    /// Y starts as this multiple of the identity, which should exceed the size of the solution [default: 1e20, for
-    /// SDPA's files 1e4].
+    /// Y starts as this multiple of the identity; the factor should exceed the norm of Y at the solution [default:
+    /// 1e20, for SDPA's files 1e4].
     #[arg(long = "initialMatrixScaleDual", value_name = "X", value_parser = number)]
     initial_matrix_scale_dual: Option<Float>,
     /// Centring at primal and dual feasible points: a step aims at X Y = beta mu I with at least this beta [default:
@@ -170,17 +171,18 @@ pub struct ParameterChoices {
     /// SDPA's files 0.9].
     #[arg(long = "stepLengthReduction", value_name = "X", value_parser = number)]
     step_length_reduction: Option<Float>,
-    /// Stop after a primal step shorter than this [default: 0, which is never].
+    /// Stop after a primal step shorter than this [default: 0, which never stops the run].
     #[arg(long = "minPrimalStep", value_name = "X", value_parser = number)]
     min_primal_step: Option<Float>,
-    /// Stop after a dual step shorter than this [default: 0, which is never].
+    /// Stop after a dual step shorter than this [default: 0, which never stops the run].
     #[arg(long = "minDualStep", value_name = "X", value_parser = number)]
     min_dual_step: Option<Float>,
     /// Stop if mu, which is Tr(X Y) divided by the number of rows of X, exceeds this [default: 1e100].
     #[arg(long = "maxComplementarity", value_name = "X", value_parser = number)]
     max_complementarity: Option<Float>,
-    /// Look for rays with a relative error below this, and stop if one shows that the primal or the dual side has no
-    /// feasible point; with 0 the run does not look [default: 1e-20 for SDPA's files, 0 for others].
+    /// Look for rays (certificates of infeasibility) with a relative error below this, and stop if one shows that the
+    /// primal or the dual program has no feasible point; 0 turns the search off [default: 1e-20 for SDPA's files, 0 for
+    /// others].
     #[arg(long = "infeasibilityThreshold", value_name = "X", value_parser = threshold_or_never)]
     infeasibility_threshold: Option<Float>,
     /// Stop if the point is primal but not dual feasible and its primal objective is at most this [default: none].
@@ -189,7 +191,7 @@ pub struct ParameterChoices {
     /// Stop if the point is dual but not primal feasible and its dual objective is at least this [default: none].
     #[arg(long = "upperBound", value_name = "X", value_parser = number, allow_negative_numbers = true)]
     upper_bound: Option<Float>,
-    /// Compute all iterations with --precision bits; otherwise the first ones have fewer.
+    /// Compute all iterations with --precision bits; without this option the first iterations use fewer bits.
     #[arg(long = "no-ramp")]
     no_ramp: bool,
     /// Seconds between checkpoints [default: 3600].
@@ -201,8 +203,8 @@ pub struct ParameterChoices {
     /// Parts of the solution to write: any of x, y, z, X and Y, separated by commas [default: x,y].
     #[arg(long = "writeSolution", value_name = "LIST")]
     write_solution: Option<String>,
-    /// Amount of output: errors only (0 or none), or also the table of iterations and the outcome (1 or regular; 2 or
-    /// debug and 3 or trace print the same) [default: 1].
+    /// Amount of output: errors only (0 or none), or also the table of iterations and the outcome (1 or regular); 2
+    /// (debug) and 3 (trace) print the same as 1 [default: 1].
     #[arg(long, value_name = "N", value_parser = verbosity)]
     pub verbosity: Option<u64>,
     /// Accepted for compatibility with SDPB and ignored: threads share memory here.

@@ -110,7 +110,8 @@ pub struct SimulateCholesky {
     /// Multiply every time by a random factor from 1 to 1 + J.
     #[arg(long, value_name = "J", default_value = "0", value_parser = jitter)]
     jitter: f64,
-    /// Slow processes, each with a factor for its times, such as 3:10,7:2.
+    /// Slow processes, each with a factor for its times: with 3:10,7:2 process 3 takes 10 times as long, process 7
+    /// twice as long.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = slow)]
     slow: Vec<(usize, f64)>,
     /// Also write a timeline of the first processes, as JSON for ui.perfetto.dev or chrome://tracing.

@@ -30,7 +30,7 @@ pub enum VerifyOperation {
     Syrk(VerifySyrk),
     /// A product C = A B.
     Gemm(VerifyGemm),
-    /// A Cholesky factor L with A = L L^T, in every entry.
+    /// A Cholesky factor L with A = L L^T; every entry of the residual is checked.
     Cholesky(VerifyCholesky),
     /// A solution X of A X = B for a symmetric positive definite A.
     Solve(VerifySolve),
@@ -69,7 +69,7 @@ pub struct VerifySyrk {
     /// Check P P^T instead of P^T P.
     #[arg(long)]
     pub transpose: bool,
-    /// Weights d: the result is P^T diag(d) P, or with --transpose P diag(d) P^T.
+    /// Weights d: the result is P^T diag(d) P or, with --transpose, P diag(d) P^T.
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
     #[command(flatten)]
@@ -99,13 +99,14 @@ pub struct VerifyGemm {
 /// Choices of a verification.
 #[derive(Args, Clone, Debug)]
 pub struct Check {
-    /// Precision of the bound in bits [default: as stated in the result's file].
+    /// Precision B for which the result is checked, in bits: its error must be within the bound for B bits [default: as
+    /// stated in the result's file].
     #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision)]
     pub bits: Option<u32>,
     /// Bits to which decimal input was rounded [default: the precision].
     #[arg(long = "input-precision", value_name = "B", value_parser = precision)]
     pub input_bits: Option<u32>,
-    /// Check for an exact product of integers.
+    /// Check that the result is the exact product of matrices of integers.
     #[arg(long)]
     pub exact_integers: bool,
     /// Seed of the random signs and sampled entries [default: random].
@@ -144,8 +145,10 @@ pub struct VerifyCholesky {
 
 /// `sunzi verify solve`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi verify solve A.mtx B.mtx X.mtx\n\nThe residual is compared with \
-                        2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|).")]
+#[command(
+    after_help = "Example:\n  sunzi verify solve A.mtx B.mtx X.mtx\n\nThe bound of entry (i, j) of the residual \
+                        B - A X is 2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|)."
+)]
 pub struct VerifySolve {
     /// The symmetric matrix A.
     pub a: PathBuf,
@@ -161,8 +164,9 @@ pub struct VerifySolve {
 
 /// `sunzi verify trsm`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n\nThe residual is compared with \
-                        2^(1-b) (||t_i|| ||x_j|| + |alpha b_ij|), where t_i is row i of op(T) and x_j column j of X.")]
+#[command(after_help = "Example:\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n\nThe bound of entry (i, j) of \
+                        the residual is 2^(1-b) (||t_i|| ||x_j|| + |alpha b_ij|), where t_i is row i of op(T) and x_j \
+                        column j of X.")]
 pub struct VerifyTrsm {
     /// The triangular matrix T.
     pub t: PathBuf,
@@ -178,8 +182,10 @@ pub struct VerifyTrsm {
 
 /// `sunzi verify inverse`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi verify inverse A.mtx X.mtx\n\nThe residual A X - I is compared with \
-                        2^(4-b) sqrt(a_ii x_jj) sum_k sqrt(a_kk x_kk).")]
+#[command(
+    after_help = "Example:\n  sunzi verify inverse A.mtx X.mtx\n\nThe bound of entry (i, j) of the residual A X \
+                        - I is 2^(4-b) sqrt(a_ii x_jj) sum_k sqrt(a_kk x_kk)."
+)]
 pub struct VerifyInverse {
     /// The symmetric matrix A.
     pub a: PathBuf,

@@ -44,7 +44,11 @@ impl LeastRows {
         let named = [("products", self.products), ("factors", self.factors), ("solves", self.solves)];
         let told = named.into_iter().filter_map(|(name, rows)| Some(format!("{name} of at least {} rows", rows?)));
         let told = told.collect::<Vec<_>>().join(", ");
-        if told.is_empty() { told } else { format!(", faster for {told} (at {TOLD_BITS} bits)") }
+        if told.is_empty() {
+            told
+        } else {
+            format!(", faster than the preferred kernel for {told} (at {TOLD_BITS} bits)")
+        }
     }
 }
 

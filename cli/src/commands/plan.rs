@@ -426,7 +426,7 @@ fn describe_cuts(plan: &Plan, request: &Request<'_>) -> Vec<String> {
         format!("bands           {} of {} columns", plan.bands, plan.band_columns),
         format!("chunks          {} of {chunk_rows} rows{on}", plan.chunks),
         format!("jobs            {jobs} per batch{and}, per worker {workers}"),
-        format!("balance         largest load {:.4} of the mean{of}", plan.load_max_over_mean),
+        format!("balance         largest load {:.4} times the mean{of}", plan.load_max_over_mean),
     ]);
     lines
 }
@@ -473,7 +473,7 @@ fn describe_devices(plan: &Plan, request: &Request<'_>) -> Vec<String> {
             part("  input", bytes.input, "big floats copied to the device"),
             part("  digits", bytes.digits, "scaled entries of a chunk"),
             part("  to_residues", bytes.planes, "operand planes of a batch"),
-            part("  product", bytes.sums, "sums of a strip"),
+            part("  product", bytes.sums, "sums of products, for some columns of a band"),
             part("  residues", bytes.residues, "of the product, for one band"),
             part("  output", bytes.output, "integers and big floats copied from the device"),
             part("  tables", bytes.tables, "moduli, conversion tables, shifts"),
@@ -498,7 +498,7 @@ fn describe_bytes(plan: &Plan) -> Vec<String> {
     let on_nodes = |text: &'static str| if team.is_some() { text } else { "" };
     let (shared, node) = (on_nodes(", shared by the node"), on_nodes(" of a node"));
     let mut lines = vec![
-        part("result", bytes.result, on_nodes("tiles of the ranks of a node, at most")),
+        part("result", bytes.result, on_nodes("at most, tiles of all ranks of a node")),
         part("to_residues", bytes.operand_window, &format!("residues of the operands, one batch{shared}")),
         part("product", bytes.product_window, &format!("residues of the product, all primes{shared}")),
         part("scratch", bytes.scratch, &format!("kernel scratch of all workers{node}")),
@@ -509,9 +509,9 @@ fn describe_bytes(plan: &Plan) -> Vec<String> {
     lines.extend(team.map(|team| {
         let beside = match team.exchange_parts {
             0 | 1 => String::new(),
-            parts => format!(", in {parts} parts per batch, during the products of the next"),
+            parts => format!(", in {parts} parts per batch, while the next batch is multiplied"),
         };
-        part("sent", team.sent_bytes, &format!("from a node to the others, at most{beside}"))
+        part("sent", team.sent_bytes, &format!("at most, from each node to the others{beside}"))
     }));
     lines
 }

@@ -134,15 +134,15 @@ impl<'a> Side<'a> {
         let unknown = format!("it is not known whether the {name} side has a strictly feasible point");
         match end {
             _ if end == self.infeasible => {
-                format!("'{end}' is not proven: a proof requires an exact ray in the interior of its cone")
+                format!("'{end}' is not proven: a proof requires a ray that is exact and in the interior of its cone")
             }
             Termination::PrecisionTooLow => {
-                format!("{unknown}: if it has, more bits may give the bound, otherwise they do not")
+                format!("{unknown}: if it has one, more bits may give the bound; if not, they do not")
             }
             Termination::PrimalInfeasible | Termination::DualInfeasible if !is_feasible => early,
             _ if !is_feasible => format!("{early}; a run that continues from there may give the bound"),
             _ => format!(
-                "{unknown}: if it has, smaller error thresholds may give the bound, otherwise neither they nor more \
+                "{unknown}: if it has one, smaller error thresholds may give the bound; if not, neither they nor more \
                  bits do"
             ),
         }

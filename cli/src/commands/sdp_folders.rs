@@ -34,8 +34,11 @@ impl Folders {
             Ok::<_, Error>(PathBuf::from(name))
         };
         let is_stream = is_standard(places.input()?);
-        let unnamed =
-            || Error::InvalidArgument("the results of standard input have no default directory: give --outDir".into());
+        let unnamed = || {
+            Error::InvalidArgument(
+                "a program from standard input has no default directory of results: give --outDir".into(),
+            )
+        };
         let results = match &places.out_dir {
             None if is_stream => return Err(unnamed()),
             named => named.clone().map_or_else(|| beside("_out"), Ok)?,

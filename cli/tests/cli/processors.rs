@@ -54,7 +54,7 @@ fn check_rates(kernels: &[serde_json::Value], text: &str) {
         let gains = &kernel["gains_from_rows"];
         assert_eq!(gains.is_object(), kernel["available"] == true, "{kernel}");
         let gains = gains.as_object().is_some_and(|gains| gains.values().any(serde_json::Value::is_number));
-        assert_eq!(line.contains("faster for "), gains, "{line}");
+        assert_eq!(line.contains("faster than the preferred kernel for "), gains, "{line}");
         if name == "i16" {
             assert_eq!(rate.is_null(), kernel["instructions"] == "portable", "{kernel}");
         }

@@ -81,8 +81,9 @@ impl Distribution {
         Distribution { rows, cols, grid, order, row_axis, col_axis }
     }
 
-    /// Single entries over the coordinates `pair` of the ranks, `None` for [`Axis::Whole`], with the first entry on the
-    /// coordinates `align`: Elemental's `DistMatrix<T, U, V>` with its column and row alignments.
+    /// Rows and columns assigned one by one, cyclically, to the coordinates `pair` of the ranks (`None` stands for
+    /// [`Axis::Whole`]), the first ones to the coordinates `align`: Elemental's `DistMatrix<T, U, V>` with its column
+    /// and row alignments.
     pub fn entry_cyclic(
         (rows, cols): (usize, usize),
         (grid, order): (RankGrid, GridOrder),

@@ -27,12 +27,12 @@ impl TileMap {
         TileMap { rows: order, cols: order, tile_size: tile_size.max(1), grid, triangle: Some(Uplo::Lower) }
     }
 
-    /// Number of rows of tiles.
+    /// Number of tile rows.
     pub fn tile_rows(&self) -> usize {
         self.rows.div_ceil(self.side())
     }
 
-    /// Number of columns of tiles.
+    /// Number of tile columns.
     pub fn tile_cols(&self) -> usize {
         self.cols.div_ceil(self.side())
     }
@@ -42,22 +42,22 @@ impl TileMap {
         self.grid.owner(tile)
     }
 
-    /// Rows of the matrix in row `row` of tiles.
+    /// The range of rows of the matrix that tile row `row` contains.
     pub fn row_range(&self, row: usize) -> Range<usize> {
         span(row, self.side(), self.rows)
     }
 
-    /// Columns of the matrix in column `col` of tiles.
+    /// The range of columns of the matrix that tile column `col` contains.
     pub fn col_range(&self, col: usize) -> Range<usize> {
         span(col, self.side(), self.cols)
     }
 
-    /// Rows and columns of the matrix in a tile.
+    /// Numbers of rows and columns of the matrix that a tile contains.
     pub fn shape(&self, tile: TileId) -> (usize, usize) {
         (self.row_range(tile.row).len(), self.col_range(tile.col).len())
     }
 
-    /// Entries of the matrix in a tile.
+    /// Number of entries of the matrix that a tile contains.
     pub fn entries(&self, tile: TileId) -> usize {
         let (rows, cols) = self.shape(tile);
         rows * cols
@@ -68,7 +68,7 @@ impl TileMap {
         self.side().min(self.rows) * self.side().min(self.cols)
     }
 
-    /// Rows of tiles that exist in column `col` of tiles.
+    /// The tile rows of the tiles that exist in tile column `col`.
     pub fn tile_rows_of(&self, col: usize) -> Range<usize> {
         match self.triangle {
             None => 0..self.tile_rows(),
@@ -94,7 +94,7 @@ impl TileMap {
         })
     }
 
-    /// Entries that `rank` stores.
+    /// Number of entries that `rank` stores.
     pub fn entries_of(&self, rank: usize) -> usize {
         self.tiles_of(rank).map(|tile| self.entries(tile)).sum()
     }

@@ -132,7 +132,9 @@ impl Dual {
                 return Ok(Err(task.named(number, &indefinite_on_equations(at))));
             }
         }
-        Ok(Err("Y would not stay positive definite under the changes by which Y and y meet the dual equations".into()))
+        Ok(Err("Y would not stay positive definite under the changes that Y and y need to meet the dual \
+                equations"
+            .into()))
     }
 }
 

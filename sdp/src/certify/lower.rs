@@ -107,7 +107,7 @@ impl DualEquations<'_> {
                     None => {
                         let number = at + 1;
                         return Ok(Err(format!(
-                            "block {number} of Y is too nearly singular to have a computed factor"
+                            "block {number} of Y is so close to singular that its factorisation fails"
                         )));
                     }
                 }
@@ -117,8 +117,8 @@ impl DualEquations<'_> {
                 return Ok(Ok(found));
             }
             refusal = format!(
-                "to meet the dual equations exactly Y may have to change by 2^{met}, but it stays positive definite \
-                 only within 2^{}",
+                "to meet the dual equations exactly, Y may have to change by 2^{met}, but it is known to stay positive \
+                 definite only for changes of at most 2^{}",
                 least - 4
             );
             if met >= before {

@@ -181,8 +181,8 @@ fn stated(side: &PrimalEquations<'_>, x: &[Matrix]) -> Result<Attempt<UpperProof
     let (met, room) = (exponent(&square).div_euclid(2) + 1, side.room(&blocks));
     if met > room {
         return Ok(Err(format!(
-            "to meet the primal equations exactly x may have to change by 2^{met}, but X stays positive definite only \
-             within 2^{room}"
+            "to meet the primal equations exactly, x may have to change by 2^{met}, but X is known to stay positive \
+             definite only for changes of at most 2^{room}"
         )));
     }
     let costs = Float::with_val(64, task.program.costs_square());

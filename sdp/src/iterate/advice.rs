@@ -43,9 +43,9 @@ impl Advice {
         let found = advised_bits(options, bits, gap, [primal, dual]);
         let sentence = match found {
             Some(found) => format!(
-                "{found} bits should suffice if both sides have an interior, as {bits} bits reached a gap of {gap:.2e} \
-                 and errors of {primal:.2e} and {dual:.2e}; if {found} bits end like this too, a side has probably no \
-                 interior, and more bits gain little"
+                "{found} bits should suffice if both sides have an interior: with {bits} bits the run reached a gap of \
+                 {gap:.2e}, a primal error of {primal:.2e} and a dual error of {dual:.2e}; if a run with {found} bits \
+                 ends like this too, one of the sides has probably no interior, and more bits gain little"
             ),
             None => "no precision reaches these thresholds".into(),
         };

@@ -71,7 +71,8 @@ pub struct Counts {
     pub arriving: usize,
 }
 
-/// Asynchronous messages between the ranks of a group, seen from the one thread of a rank that moves them.
+/// Asynchronous messages between the ranks of a group, as seen by the one thread of a rank that sends and receives
+/// them.
 ///
 /// [`Transport::open_mailbox`] makes one. Messages move only during calls of its methods: a thread with nothing else to
 /// do calls [`Mailbox::pause`]. A rank may send to itself. The ranks call [`drain`] before they drop their mailboxes.

@@ -130,8 +130,9 @@ impl MpiRank {
         self.piece_words = words;
     }
 
-    /// Lets another library work on this group's communicator, which lives as long as the group; all its calls of MPI
-    /// count as one call of this thread. The library must have received all of its own messages when it returns.
+    /// Lends the communicator of this group, which lives as long as the group, to another library. If MPI allows only
+    /// one thread at a time to call it, no other thread of this process calls MPI until `work` returns. The library
+    /// must have received all of its own messages by then.
     ///
     /// # Errors
     /// [`Error::Transport`] where MPI is not alive or must not be called by this thread.

@@ -40,7 +40,8 @@ pub fn cholesky_batch<'a, A: Into<Symmetric<'a>>>(
 /// The factors `L_i` with `A_i = L_i L_i^T` of many matrices, each with the bits of [`crate::cholesky_with`].
 ///
 /// A matrix that is not positive definite does not affect the others: its result is [`crate::Error::Problem`] around
-/// [`crate::Error::NotPositiveDefinite`], with its number in the batch and the index of its pivot.
+/// [`crate::Error::NotPositiveDefinite`], with the number of the matrix in the batch and the index of the pivot that is
+/// not positive.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Error, Matrix};

@@ -45,14 +45,15 @@ pub struct BatchReport {
     /// Precision of all results.
     pub precision_bits: u32,
     /// The accuracy that holds for each entry of all results: by norms if it was requested, or if some factor did not
-    /// reach the requested entrywise accuracy, see [`crate::report::CholeskyReport::missing_bits`] of its single call.
+    /// reach the requested entrywise accuracy; the report of a single call on that matrix has its
+    /// [`crate::report::CholeskyReport::missing_bits`].
     pub accuracy: Accuracy,
     /// The largest number of bits that entrywise accuracy needed in addition to those for accuracy by norms.
     pub range_bits: u32,
     /// Worker threads, each with its own problems; under a memory limit at most the number that the limit allows.
     pub threads: usize,
     /// Problems that were computed on limbs, without residues and tiles: the smallest products and factors, and systems
-    /// computed together in lanes.
+    /// computed together, one in each lane of a vector register.
     pub direct: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,

@@ -57,10 +57,11 @@ pub(crate) fn most_of_one(length: usize, size: usize, ranks: usize) -> usize {
 /// Bytes of the messages of one of `ranks` ranks during a redistribution of a matrix of `rows` rows and
 /// `precision_bits` bits, in which the rank sends `given_bytes` and receives `taken_bytes`.
 /// [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and similar functions
-/// need them in addition to the matrices. In each direction a rank may hold a whole strip, 1 to 8 MiB for each rank or
-/// one column, if all of it is its own or goes to one rank; with an even distribution it holds 1 to 8 MiB. This holds
-/// if each entry is sent to one rank; if each is sent to several, multiply the bytes for `(given_bytes, 0)` by their
-/// number and add the bytes for `(0, taken_bytes)`.
+/// need these bytes in addition to the matrices. The entries are sent strip by strip; a strip has 1 to 8 MiB for each
+/// rank, or is one column. In each direction a rank may hold a whole strip, if all of the strip is its own or goes to
+/// one rank; with an even distribution it holds 1 to 8 MiB. The number is right if each entry is sent to one rank. If
+/// each is sent to `k` ranks, multiply the bytes for `(given_bytes, 0)` by `k` and add the bytes for
+/// `(0, taken_bytes)`.
 ///
 /// ```
 /// use sunzi::{Matrix, distributed};

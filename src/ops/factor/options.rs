@@ -17,11 +17,12 @@ pub struct CholeskyOptions {
     pub tile_rows: Option<usize>,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// The smallest number of additional bits with which entrywise accuracy begins. If an earlier matrix of the same
-    /// kind needed a known number, passing that number saves a repetition. Unused for accuracy by norms.
+    /// The first attempt at entrywise accuracy has at least this number of additional bits. If a similar matrix has
+    /// been factored before, pass the number of additional bits from its report: this can save repetitions of the
+    /// factorisation. Unused for accuracy by norms.
     pub range_bits: u32,
     /// Whether [`crate::solve_with`] and [`crate::inverse_with`] also estimate the number of correct digits of their
-    /// result, for the report. There is no such estimate for a factor.
+    /// result, for the report. A factorisation alone ignores this option.
     pub digits: bool,
     /// A bound of the difference between the operands and the numbers that they represent; it affects only the
     /// estimated and proven digits.

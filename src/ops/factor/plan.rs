@@ -224,8 +224,8 @@ pub struct CholeskyPlan {
     pub working_bits: u32,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// Part of `working_bits` for the range of exponents: the bits with which entrywise accuracy begins for entries of
-    /// one size, or the bits that the options require.
+    /// Part of `working_bits` for the range of exponents: the bits of the first attempt at entrywise accuracy for
+    /// entries of equal magnitude, or the bits that the options require.
     pub range_bits: u32,
     /// Name of the kernel.
     pub kernel: &'static str,
@@ -237,7 +237,7 @@ pub struct CholeskyPlan {
     pub tile_rows: usize,
     /// Number of tile rows.
     pub tiles: usize,
-    /// Bytes of the tiles, residues and integers.
+    /// Bytes of the tiles: their residues and integers.
     pub tile_bytes: u64,
     /// Bytes of the kernel's tables, which the context keeps.
     pub table_bytes: u64,
@@ -253,8 +253,8 @@ pub struct CholeskyPlan {
 /// The plan of [`crate::cholesky_with`] for `order` rows: tiles and bytes.
 ///
 /// Nothing is computed, except that the kernel's tables are made and kept in the context. A matrix that is not positive
-/// definite needs no more memory; entries of many sizes need more bits for entrywise accuracy, which can be given as
-/// [`CholeskyOptions::range_bits`] if they are known.
+/// definite needs no more memory; a matrix whose entries differ widely in magnitude needs more bits for entrywise
+/// accuracy: if their number is known, pass it as [`CholeskyOptions::range_bits`].
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Matrix, plans};

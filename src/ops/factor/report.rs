@@ -123,11 +123,11 @@ impl CholeskyReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RankSummary {
-    /// Tasks on its tiles.
+    /// Number of tasks on its tiles.
     pub tasks: u64,
-    /// Seconds that its workers computed, summed over the workers.
+    /// Seconds during which its workers computed, summed over the workers.
     pub busy_seconds: f64,
-    /// Seconds that its workers waited, summed over the workers.
+    /// Seconds during which its workers waited, summed over the workers.
     pub wait_seconds: f64,
     /// Messages that it sent, including tiles.
     pub messages: u64,

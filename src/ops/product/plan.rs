@@ -50,11 +50,11 @@ pub struct Plan {
     pub accuracy: Accuracy,
     /// Part of `working_bits`: the bits assumed for the range of the operands' exponents.
     pub range_bits: u32,
-    /// Name of the kernel, or `direct` for the path of tiny sizes.
+    /// Name of the kernel, or `direct` for tiny products, which are computed without residues.
     pub kernel: &'static str,
     /// Worker threads.
     pub threads: usize,
-    /// Residue planes, including a redundant one; 0 on the direct path.
+    /// Residue planes, including a redundant one; 0 if the kernel is `direct`.
     pub primes: usize,
     /// Groups of primes whose operand planes are in memory at the same time.
     pub batches: usize,
@@ -74,7 +74,7 @@ pub struct Plan {
     pub planned_bytes: u64,
     /// Kernel calls of each worker for one full batch on the largest pair of bands.
     pub jobs_per_worker: Vec<usize>,
-    /// Largest load of a worker divided by the mean load, in blocks.
+    /// Largest load of a worker divided by the mean load; a load is a number of blocks.
     pub load_max_over_mean: f64,
     /// The division of the product between ranks; `None` in one process. In that case the bytes above are the largest
     /// over the nodes, and `threads` counts the threads of all ranks.
@@ -102,8 +102,8 @@ pub struct TeamPlan {
     /// The largest number of bytes of residues that a node sends to others; 0 on one node. If ranks have devices, bytes
     /// sent between ranks of a node are included.
     pub sent_bytes: u64,
-    /// Parts of a batch of primes that are multiplied one after the other, each while the previous one is exchanged; 1
-    /// if little is exchanged.
+    /// Number of parts into which a batch of primes is divided: each part is multiplied while the previous one is
+    /// exchanged; 1 if little is exchanged.
     pub exchange_parts: usize,
 }
 
@@ -478,8 +478,8 @@ pub struct ProductPlanOptions {
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands need, in steps of 8 (`range_bits` in
-    /// [`crate::report::Report`]); with `None`, the bits for entries of one size. The plan does not include entries
-    /// that a product computes as separate sums.
+    /// [`crate::report::Report`]); with `None`, the bits for entries of equal magnitude. The plan does not include
+    /// entries that a product computes as separate sums.
     pub range_bits: Option<u32>,
 }
 

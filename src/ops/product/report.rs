@@ -63,9 +63,10 @@ pub struct TeamReport {
     pub window: &'static str,
     /// The largest number of bytes of windows on a node.
     pub window_bytes: u64,
-    /// Bytes of residues that all ranks sent to other nodes; if ranks have devices, to any rank.
+    /// Bytes of residues that all ranks together sent to other nodes; if ranks have devices, the bytes sent within
+    /// nodes are included.
     pub exchanged_bytes: u64,
-    /// The fraction of the time of the exchange, over all ranks, during which their products continued; 0 without an
+    /// The fraction of the time of the exchange during which the products continued, over all ranks; 0 without an
     /// exchange.
     pub exchange_hidden: f64,
 }
@@ -88,11 +89,11 @@ pub struct Report {
     pub accuracy: Accuracy,
     /// Part of `working_bits`: the bits that entrywise accuracy needs for the range of exponents.
     pub range_bits: u32,
-    /// Entries that were summed term by term, since their exponents are far outside the range of the others.
+    /// Number of entries that were summed term by term, since their exponents are far outside the range of the others.
     pub single_entries: u64,
     /// Worker threads.
     pub threads: usize,
-    /// Name of the kernel, or `direct` for the path of tiny sizes.
+    /// Name of the kernel, or `direct` for tiny products, which are computed without residues.
     pub kernel: &'static str,
     /// Residue planes, including a redundant one.
     pub primes: usize,

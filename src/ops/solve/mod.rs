@@ -172,9 +172,9 @@ pub fn solve_refined<'a, 'b>(
 ///
 /// Shapes as in [`solve_with`]. Accuracy: `|b - A x|_ij <= 2^(1 - precision_bits) (|A| |x| + |b|)_ij` for every entry:
 /// a componentwise bound, which a solve without refinement does not give. The bits depend only on `A`, `B`, the
-/// precision and the options. Cost: one factorisation at `factor_bits`; each correction needs a product with `A`, whose
-/// precision is the number of bits that are already correct, and a solve at `factor_bits`; it gains about `factor_bits
-/// - log2(condition)` bits. Source: docs/ALGORITHM.md, "Refinement".
+/// precision and the options. Cost: one factorisation at `factor_bits`; each correction needs a product with `A`,
+/// computed with as many bits as are already correct, and a solve at `factor_bits`, and gains about
+/// `factor_bits - log2(condition)` bits. Source: docs/ALGORITHM.md, "Refinement".
 ///
 /// ```
 /// use sunzi::{Context, Matrix, RefineOptions};

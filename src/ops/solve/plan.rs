@@ -42,7 +42,7 @@ pub struct SolvePlan {
     pub factorisation_bytes: u64,
     /// The smallest memory limit that suffices for any entries.
     pub least_bytes: u64,
-    /// The largest number of bytes of the call, including the solution.
+    /// The largest number of bytes that the call holds at one time, including the solution.
     pub planned_bytes: u64,
 }
 

@@ -155,10 +155,12 @@ impl Method {
 pub enum Path {
     /// One right-hand side after the other, with exact dot products of fixed-point digits.
     Dots,
-    /// Recursive splitting of the triangle: products off the diagonal blocks, substitution by scalars within them.
+    /// Recursive splitting of the triangle: products for the blocks off the diagonal, substitution with scalars within
+    /// the blocks on it.
     #[default]
     Parts,
-    /// One right-hand side after the other, with sums of digits below the largest term of each row.
+    /// One right-hand side after the other; the sum of each row is formed digit by digit, from its largest term
+    /// downwards.
     Sums,
     /// In fixed point on tiles of residues; columns that exceed the range of fixed point are solved by recursive
     /// splitting.

@@ -251,7 +251,8 @@ pub struct RefineReport {
     pub backward_error_log2: i64,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// The largest number of bytes of the call, including the result, as in [`crate::plans::plan_solve_refined`].
+    /// The largest number of bytes that the call holds at one time, including the result, as in
+    /// [`crate::plans::plan_solve_refined`].
     pub planned_bytes: u64,
     /// Name of the kernel of the last residual, which has the most bits.
     pub kernel: &'static str,

@@ -17,7 +17,7 @@ use rug::{Float, Integer, integer::Order};
 ///
 /// Shapes: `x` and `y` are matrices or views of one column or one row, with the same number of entries, which may be 0.
 /// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) |x|^T |y|`, for any exponents; only the sum is rounded, and
-/// the bits depend only on the entries and the precision. Cost: one product of limbs for each term. Source:
+/// the bits depend only on the entries and the precision. Cost: one multiplication of big floats for each term. Source:
 /// docs/decisions/032-vectors.md.
 ///
 /// ```
@@ -181,7 +181,7 @@ pub fn gemv<'a, 'x>(
 /// Shapes: `op(A)` is `M x N`; `x` has `N` entries, the result and `accumulate` have `M`; vectors are matrices or views
 /// of one column or one row. Any size may be 0. Accuracy: `|computed - exact|_i <= 2^(1 - precision_bits) (|alpha| (|A|
 /// |x|)_i + |beta| |y0_i|)`: a componentwise bound, for any exponents. The bits are the same on any number of threads.
-/// Cost: one product of limbs for each entry of `A`. Source: docs/decisions/032-vectors.md.
+/// Cost: one multiplication of big floats for each entry of `A`. Source: docs/decisions/032-vectors.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, blas, rug::Float};

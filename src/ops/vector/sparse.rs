@@ -15,8 +15,8 @@ use std::time::Instant;
 ///
 /// Shapes: `A`, a [`crate::sparse::SparseMatrix`] or some of its rows, is `M x K`, `B` is `K x N`; any may be 0.
 /// Accuracy: `|computed - exact|_ij <= 2^(1 - precision_bits) (|A| |B|)_ij`, whatever the exponents are; the bits
-/// depend only on the entries and the precision. Cost: one product of limbs for each entry of `A` and column of `B`;
-/// short entries of `A`, such as integers, cost less. Source: docs/decisions/055-sparse-sums.md.
+/// depend only on the entries and the precision. Cost: one multiplication of big floats for each entry of `A` and each
+/// column of `B`; short entries of `A`, such as integers, cost less. Source: docs/decisions/055-sparse-sums.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix};
@@ -99,8 +99,8 @@ pub fn spmm_into<'a, 'b, 'r>(
 /// Shapes: `A` is `M x K`, `B` is `K x N`; the result is a column with one entry for each of `positions`, which are
 /// pairs of a row of `A` and a column of `B`, counted from 0, in any order, with repetitions allowed. Accuracy:
 /// `|computed - exact| <= 2^(1 - precision_bits) (|A| |B|)_ij`; the bits depend only on the entries and the precision.
-/// Cost: `K` products of limbs for each position. The function is fastest if `A` is the transpose of a column-major
-/// matrix. Source: docs/decisions/055-sparse-sums.md.
+/// Cost: `K` multiplications of big floats for each position. The function is fastest if `A` is the transpose of a
+/// column-major matrix. Source: docs/decisions/055-sparse-sums.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix};

@@ -141,8 +141,8 @@ pub fn trsv<'a, 'b>(
 /// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `b` and the result
 /// have `n` entries. Accuracy: `|alpha b - op(T) x|_i <= 2^(1 - precision_bits) (|op(T)| |x|)_i`, a componentwise bound
 /// for any exponents and any condition of `T`. The bits depend only on the operands, the precision and the options.
-/// Cost: one product of limbs for each entry of the triangle, and one division for each row; only the calling thread
-/// computes, since each unknown depends on the previous one. Source: docs/decisions/032-vectors.md.
+/// Cost: one multiplication of big floats for each entry of the triangle, and one division for each row; only the
+/// calling thread computes, since each unknown depends on the previous one. Source: docs/decisions/032-vectors.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, blas};

@@ -272,8 +272,9 @@ pub fn hadamard<'a, 'b>(
 ///
 /// Shapes: all matrices have the shape of the result, any size of which may be 0; there is at least one pair. Accuracy:
 /// `|computed - exact|_ij <= 2^(1 - precision_bits) |alpha| sum_k |A_k|_ij |B_k|_ij`, whatever the exponents are; the
-/// bits depend only on the entries, the scalar and the precision. Cost: one product of limbs for each pair and entry,
-/// and one more if there is a scalar. Source: docs/decisions/074-the-time-of-an-iteration.md.
+/// bits depend only on the entries, the scalar and the precision. Cost: one multiplication of big floats for each pair
+/// of matrices and each entry, and one more for each entry if there is a scalar. Source:
+/// docs/decisions/074-the-time-of-an-iteration.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, blas, rug::Float};

@@ -103,10 +103,11 @@ pub struct Verification {
 /// Checks that `q` is `P^T P` (or `P P^T`) to `precision_bits` bits.
 ///
 /// There are three tests, and all must pass. (1) No entry exceeds the Cauchy-Schwarz bound. (2) For random vectors `x`
-/// with `x_j = +-2^(s_j)`, the residual `r = P^T (P x) - Q x`, without any rounding, has `|r_i| <= 2^(1-b) ||p_i||
-/// sum_j ||p_j|| |x_j|`: every fourth vector has `s_j = 0`, the others `||p_j|| |x_j|` in (1/4, 1]. (3) Sampled entries
-/// have `|Q_ij - (P^T P)_ij| <= 2^(1-b) ||p_i|| ||p_j||`, compared by integers. With `exact_integers`, (2) is
-/// Freivalds' test modulo a random prime ([`freivalds_syrk`]) and (3) requires equality.
+/// with `x_j = +-2^(s_j)`, the residual `r = P^T (P x) - Q x`, without any rounding, has
+/// `|r_i| <= 2^(1-b) ||p_i|| sum_j ||p_j|| |x_j|`: every fourth vector has `s_j = 0`, the others `||p_j|| |x_j|` in
+/// (1/4, 1]. (3) Sampled entries have `|Q_ij - (P^T P)_ij| <= 2^(1-b) ||p_i|| ||p_j||`, decided in exact integer
+/// arithmetic. With `exact_integers`, (2) is Freivalds' test modulo a random prime ([`freivalds_syrk`]) and (3)
+/// requires equality.
 ///
 /// An error in an entry that is not compared is found by (2): always if it exceeds `8 N` times its bound and the rest
 /// of its row is right, and with probability at least `1 - 2^-v` if it exceeds `4 N` times its bound, where `v` is the
@@ -115,8 +116,8 @@ pub struct Verification {
 /// Norms are rounded up, by less than one part in 2^40 for up to a million rows. If the exponents of one column spread
 /// over more than 2^20 bits, bits that cannot matter are cut off, and their sum, below `2^-60` of the bound, is added
 /// to the bound. Shapes: `p` is `K x N` (`N x K` for `Transpose`), `q` is `N x N`, given as a plain matrix, a symmetric
-/// matrix, or one triangle, see [`Symmetric`]. Cost: `K N` big multiplications for each vector and `K` for each
-/// compared entry, on the context's threads.
+/// matrix, or one triangle, see [`Symmetric`]. Cost: `K N` multiplications of big integers for each vector and `K` for
+/// each compared entry, on the context's threads.
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, verify_syrk};

@@ -24,10 +24,10 @@ const LEAST_BITS: u32 = 5;
 /// entries if there are few) have `|B - A X|_ij <= 2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|)`, and random
 /// combinations of the columns of the residual meet the combined bounds; residuals are exact sums. This is the bound of
 /// [`solve_with`](crate::solve_with); a solution that meets the entrywise bound, or the bound of a refined solution,
-/// meets this bound too. The bound is one of the backward error: the number of correct digits of `x` also depends on
-/// the condition. Only the options `vector_count`, `sample_count` and `seed` are used. Shapes: `a` is `n x n`, given as
-/// a plain matrix, a symmetric matrix or one triangle, see [`Symmetric`]; `b` and `x` are `n x m`. Cost: `n (n + m)`
-/// big multiplications for each vector and `n` for each compared entry; copies of all three matrices.
+/// meets this bound too. The bound limits the backward error: the number of correct digits of `x` also depends on the
+/// condition. Only the options `vector_count`, `sample_count` and `seed` are used. Shapes: `a` is `n x n`, given as a
+/// plain matrix, a symmetric matrix or one triangle, see [`Symmetric`]; `b` and `x` are `n x m`. Cost: `n (n + m)`
+/// multiplications of big integers for each vector and `n` for each compared entry; copies of all three matrices.
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, verify_solve};

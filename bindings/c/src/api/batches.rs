@@ -19,7 +19,8 @@ use sunzi::{
     Side, Symmetric, SymmetricDestination, SymmetricMatrix, SyrkOptions, TrsmOptions, Uplo,
 };
 
-/// Computes `C_i := alpha A_i A_i^T + beta C_i`, or with `A_i^T A_i`, for `count` independent problems.
+/// Computes `C_i := alpha A_i A_i^T + beta C_i` or `C_i := alpha A_i^T A_i + beta C_i` for `count` independent
+/// problems.
 ///
 /// Arguments:
 /// - `a`, `c`: arrays of `count` descriptions; shapes and precisions may differ between problems.

@@ -49,7 +49,7 @@ pub unsafe extern "C" fn sunzi_cholesky(ctx: *const sunzi_context, uplo: i32, a:
 /// - `a`: n x n.
 /// - `b`: n x m, the right-hand sides, which the solution X replaces.
 ///
-/// Accuracy, for each column: `|b - A x|_i <= 2^(4 - p) ((|L| |L^T| |x|)_i + |b_i|)`; under `SUNZI_NORM`
+/// Accuracy, for each column: `|b - A x|_i <= 2^(4 - p) ((|L| |L^T| |x|)_i + |b_i|)`; under `SUNZI_NORM`,
 /// `2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`. p is the largest precision of the entries of B; A is
 /// factored at this precision as well. Then each entry is rounded to its own precision.
 ///

@@ -132,7 +132,7 @@ pub unsafe extern "C" fn sunzi_factor_solve(
 /// Accuracy: `|inverse - Z|_ij <= 2^(2 - p) sqrt(z_ii z_jj)` with `Z = (L L^T)^-1` for the stored factor L. Then each
 /// entry is rounded to its own precision.
 ///
-/// Cost: n^3 / 3 word products per prime, at a precision that is raised by half the bits of the condition.
+/// Cost: n^3 / 3 word products per prime, with additional bits: half the binary logarithm of the condition number.
 ///
 /// # Safety
 /// The header's rules.

@@ -20,7 +20,7 @@ use sunzi::{CholeskyOptions, Context, Matrix};
 ///
 /// The call makes and keeps the tables of the kernel. Under a memory limit the plan is the one that the operation would
 /// use within the limit. Unless the accuracy of the context is `SUNZI_NORM`, the plan assumes that all entries are of
-/// one size; the wider the range of the exponents of the entries, the more memory the operation needs.
+/// equal magnitude; the wider the range of their exponents, the more memory the operation needs.
 ///
 /// # Safety
 /// The header's rules.

@@ -21,7 +21,7 @@ use sunzi::{Destination, GemmOptions, Matrix, Op, SymmetricDestination, Symmetri
 /// - `a`: n x k for `SUNZI_NO_TRANS`, k x n for `SUNZI_TRANS`.
 /// - `c`: n x n.
 ///
-/// Accuracy, for `alpha = 1` and `beta = 0`: `|computed - exact|_ij <= 2^(1 - p) (|A| |A|^T)_ij`; under `SUNZI_NORM`
+/// Accuracy, for `alpha = 1` and `beta = 0`: `|computed - exact|_ij <= 2^(1 - p) (|A| |A|^T)_ij`; under `SUNZI_NORM`,
 /// `2^(1 - p) norm(a_i) norm(a_j)`. With scalars the product has the same error; the sum of alpha times this product
 /// and beta C is rounded once. Then each entry is rounded to its own precision.
 ///
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn sunzi_syrk(
 /// - all others as in `sunzi_syrk`.
 ///
 /// Accuracy, for `alpha = 1` and `beta = 0`: `|computed - exact|_ij <= 2^(1 - p) (|A| |D| |A|^T)_ij`; under
-/// `SUNZI_NORM` `2^(1 - p) r_i r_j`, where `r_i` is the square root of `(A |D| A^T)_ii`. Scalars as in `sunzi_syrk`.
+/// `SUNZI_NORM`, `2^(1 - p) r_i r_j`, where `r_i` is the square root of `(A |D| A^T)_ii`. Scalars as in `sunzi_syrk`.
 ///
 /// Cost: between half and five eighths of that of `sunzi_gemm`.
 ///
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn sunzi_weighted_gram(
 /// - `a`, `b`, `c`: `op(A)` is m x k, `op(B)` is k x n, and C is m x n.
 ///
 /// Accuracy, for `alpha = 1` and `beta = 0`: `|computed - exact|_ij <= 2^(1 - p) (|op(A)| |op(B)|)_ij`; under
-/// `SUNZI_NORM` `2^(1 - p) norm(row i of op(A)) norm(column j of op(B))`. Scalars as in `sunzi_syrk`.
+/// `SUNZI_NORM`, `2^(1 - p) norm(row i of op(A)) norm(column j of op(B))`. Scalars as in `sunzi_syrk`.
 ///
 /// Cost: m n k word products per prime.
 ///

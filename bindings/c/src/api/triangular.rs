@@ -20,7 +20,7 @@ use sunzi::{Diag, Matrix, MatrixView, Side, TrmmOptions, TrsmOptions, Uplo};
 /// - `b`: n x m for `SUNZI_LEFT`, m x n for `SUNZI_RIGHT`.
 ///
 /// Accuracy, for the left side: `|alpha B - op(T) X|_ij <= 2^(2 - p) (|op(T)| |X|)_ij` for any condition of T; under
-/// `SUNZI_NORM` `2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)`. Then each entry is rounded to its own precision.
+/// `SUNZI_NORM`, `2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)`. Then each entry is rounded to its own precision.
 ///
 /// Errors: `SUNZI_SINGULAR` if the diagonal of T has a zero.
 ///

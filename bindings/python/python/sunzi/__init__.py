@@ -13,8 +13,9 @@ precision : int, optional
     Precision of the result in bits. The default is the largest precision among the operands: an `mpfr` has its own
     precision, `mpf` and `arb` have the precision of `mpmath.mp` and `flint.ctx`, and `float` has 53 bits. `int`,
     `Fraction`, `Decimal` and `str` have no precision; if all operands are of these types, `precision=` is required.
-    Operands are used exactly, except that fractions and decimals are rounded to this precision, and to 64 bits more if
-    they are factored or solved for. `solve` and `inverse` also accept `precision="auto"`, `digits=` and `dps=`.
+    Operands are used exactly, except that fractions and decimals are rounded: to this precision, or to 64 bits more in
+    the operands of factorisations and solves. `solve` and `inverse` also accept `precision="auto"`, `digits=` and
+    `dps=`.
 accuracy : {'entrywise', 'norm'}
     Error bound of each entry. With `entrywise`, the default, the error is at most a small multiple of `2^-precision`
     times the sum of the magnitudes of the entry's terms, a componentwise bound. With `norm` it is at most a small
@@ -35,12 +36,10 @@ out : numpy.ndarray, optional
 report : dict, optional
     A `Report`, or any dictionary. The call empties it and writes its statistics to it: planned memory, kernel, seconds.
 
-Balls
------
-If an operand of `gemm`, `syrk`, `trsm`, `solve`, `inverse`, `cholesky`, `Cholesky`, `det` or `log_det` is an `arb_mat`
-or holds `arb`, the result holds balls too. They contain the exact result for every point of the operands' balls; other
-operands have the radius 0. `ValueError` is raised if it cannot be shown that all points are regular, or positive
-definite.
+Balls ----- If an operand of `gemm`, `syrk`, `trsm`, `solve`, `inverse`, `cholesky`, `Cholesky`, `det` or `log_det` is
+an `arb_mat` or holds `arb`, the result holds balls too. They contain the exact result for every point of the operands'
+balls; other operands have the radius 0. `ValueError` is raised if it cannot be shown that all matrices in the balls are
+nonsingular or, for a Cholesky factorisation, positive definite.
 
 Errors
 ------

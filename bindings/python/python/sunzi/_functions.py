@@ -36,7 +36,7 @@ def syrk(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """Compute `alpha PᵀP + beta C`, or with `transpose` `alpha P Pᵀ + beta C`.
+    """Compute `alpha PᵀP + beta C` or, with `transpose`, `alpha P Pᵀ + beta C`.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def syrk(
     c : matrix, N x N, optional
         Symmetric matrix. Both triangles are read and must agree, unless `uplo` names one of them.
     exact : bool
-        Whether the entries are integers and the result must be exact; its precision is then as high as necessary.
+        Whether the entries are integers and the result must be exact; the result then has the precision that it needs.
         Strings and fractions are read exactly and must be integers.
     uplo, accuracy, precision, context, progress, out, report
         Options of all functions; see `help(sunzi)`.
@@ -59,7 +59,7 @@ def syrk(
 
     Notes
     -----
-    Accuracy: `|computed - exact| <= 2^(1 - precision) |Pᵀ| |P|` for every entry; with `accuracy="norm"`
+    Accuracy: `|computed - exact| <= 2^(1 - precision) |Pᵀ| |P|` for every entry; with `accuracy="norm"`,
     `2^(1 - precision) ||p_i|| ||p_j||`.
     Cost: K N (N + 1) / 2 word products for each of about (2 precision + log2 K) / 52 primes.
 
@@ -93,7 +93,7 @@ def weighted_gram(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """Compute `alpha Pᵀ diag(d) P + beta C`, or with `transpose` `alpha P diag(d) Pᵀ + beta C`.
+    """Compute `alpha Pᵀ diag(d) P + beta C` or, with `transpose`, `alpha P diag(d) Pᵀ + beta C`.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def weighted_gram(
 
     Notes
     -----
-    Accuracy: `|computed - exact| <= 2^(1 - precision) |Pᵀ| |D| |P|` for every entry; with `accuracy="norm"`
+    Accuracy: `|computed - exact| <= 2^(1 - precision) |Pᵀ| |D| |P|` for every entry; with `accuracy="norm"`,
     `2^(1 - precision) r_i r_j`, where `r_i` is the square root of `(Pᵀ |D| P)_ii`.
     Cost: between half and five eighths of that of `gemm`.
 
@@ -165,7 +165,7 @@ def gemm(
 
     Notes
     -----
-    Accuracy: `|computed - exact| <= 2^(1 - precision) |op(A)| |op(B)|` for every entry; with `accuracy="norm"`
+    Accuracy: `|computed - exact| <= 2^(1 - precision) |op(A)| |op(B)|` for every entry; with `accuracy="norm"`,
     `2^(1 - precision) ||a_i|| ||b_j||` with the norms of rows of `op(A)` and columns of `op(B)`.
     Cost: M N K word products for each prime; half of that if `op(B)` is the transpose of `op(A)` in the same memory
     (two views of one `Matrix`).
@@ -197,7 +197,7 @@ def trsm(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """Solve the triangular system `op(T) X = alpha B`, or with `side="right"` `X op(T) = alpha B`.
+    """Solve the triangular system `op(T) X = alpha B` or, with `side="right"`, `X op(T) = alpha B`.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def trsm(
     Notes
     -----
     Accuracy: `|alpha B - op(T) X| <= 2^(1 - precision) |op(T)| |X|` for every entry and any condition; with
-    `accuracy="norm"` `2^(1 - precision) (||t_i|| ||x_j|| + |alpha b_ij|)`.
+    `accuracy="norm"`, `2^(1 - precision) (||t_i|| ||x_j|| + |alpha b_ij|)`.
     Cost: n² m / 2 word products for each of about 2 precision / 52 primes.
 
     Examples
@@ -277,7 +277,7 @@ def cholesky(
     Notes
     -----
     Accuracy: `|A - L Lᵀ| <= 2^(2 - precision) |L| |Lᵀ|` for every entry, any n and any condition of `A`; with
-    `accuracy="norm"` `2^(2 - precision) sqrt(a_ii a_jj)`. `report["accuracy"]` is `norm` if entries of the factor are
+    `accuracy="norm"`, `2^(2 - precision) sqrt(a_ii a_jj)`. `report["accuracy"]` is `norm` if entries of the factor are
     so small relative to the matrix that none of the working precisions tried was sufficient; `report["missing_bits"]`
     is the number of missing bits.
     Cost: n³ / 6 word products for each of about 2 precision / 52 primes.
@@ -347,16 +347,16 @@ def solve(
     SingularError
         By LU: no pivot is found, see `lu`.
     NotPositiveDefiniteError, NotSymmetricError
-        As `cholesky`: with an option that requires a symmetric positive definite matrix, for a symmetric matrix that is
-        proven to be singular, or if this precision does not decide whether the matrix is positive definite: then pass a
-        larger precision, or use `lu`.
+        As `cholesky`, in three cases: with an option that requires a symmetric positive definite matrix; for a
+        symmetric matrix that is proven to be singular; and if this precision does not decide whether the matrix is
+        positive definite (pass a larger precision, or use `lu`).
     ValueError
         The refinement does not converge, or no precision within reach gives `digits`.
 
     Notes
     -----
-    Accuracy: `|b - A x| <= 2^(4 - precision) (|L| |Lᵀ| |x| + |b|)` for every entry; with `accuracy="norm"`
-    `2^(4 - precision) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`; with `factor_precision`
+    Accuracy: `|b - A x| <= 2^(4 - precision) (|L| |Lᵀ| |x| + |b|)` for every entry; with `accuracy="norm"`,
+    `2^(4 - precision) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`; with `factor_precision`,
     `|b - A x| <= 2^(1 - precision) (|A| |x| + |b|)`; by LU as `Lu.solve`.
     `report.factorisation.operation` is the factorisation that was used, `cholesky` or `lu`. `report.digits`, an
     estimate of the number of correct digits, exists with Cholesky only.
@@ -399,8 +399,8 @@ def log_det(
     a : matrix, n x n
         Symmetric positive definite matrix; see `cholesky`.
     certified : bool
-        The result is two fractions, between which the logarithm is proven to lie: that for the numbers as they are
-        given, before fractions and decimals are rounded, and of balls for every point.
+        The result is two fractions, between which the logarithm is proven to lie. The proof holds for the numbers as
+        they are given, before fractions and decimals are rounded, and for every matrix in given balls.
     uplo, accuracy, precision, context, progress
         Options of all functions; see `help(sunzi)`.
 
@@ -454,9 +454,9 @@ def plan(
     range_bits : int, optional
         Additional bits for the range of the exponents with `accuracy="entrywise"`: the wider the range of magnitudes of
         the entries, the more bits a call needs; `report["range_bits"]` of a call is the number that it needed. By
-        default the plan assumes that all entries are of one size.
+        default the plan assumes that all entries are of equal magnitude.
     factor_precision : int, optional
-        Precision of the factor; plan a refined solve, as in `solve`.
+        Precision of the factor, for the plan of a refined solve; see `solve`.
     accuracy, context
         Options of all functions; see `help(sunzi)`.
 

@@ -46,7 +46,7 @@ class Report(Numbers):
     accuracy: Literal["entrywise", "norm"]
     """Accuracy of the result."""
     range_bits: int
-    """Bits of `working_bits` that `accuracy='entrywise'` needs for the range of the exponents."""
+    """Part of `working_bits` that `accuracy='entrywise'` needs for the range of the exponents."""
     missing_bits: int
     """Additional bits that `accuracy='entrywise'` would have needed; 0 if it was reached."""
     growth_bits: int
@@ -118,7 +118,7 @@ class Plan(Numbers):
     accuracy: Literal["entrywise", "norm"]
     """Promised accuracy of the result."""
     range_bits: int
-    """Bits of `working_bits` for the range of the exponents."""
+    """Part of `working_bits` for the range of the exponents."""
     kernel: str
     """Name of the kernel."""
     threads: int
@@ -126,7 +126,7 @@ class Plan(Numbers):
     primes: int
     """Number of primes."""
     planned_bytes: int
-    """Bytes that the call takes, the result included."""
+    """Largest number of bytes that the call takes at one time, the result included."""
     least_bytes: int
     """Least memory limit under which the call runs."""
     factor_bytes: int

@@ -46,17 +46,17 @@ def ldlt(
     Raises
     ------
     SingularError
-        A pivot is 0; `index` is its place.
+        A pivot is 0; `index` is its index.
     NotSymmetricError
         As `cholesky`.
 
     Notes
     -----
-    Accuracy: `|A - L D Lᵀ| <= 2^(3 - precision) |L| |D| |Lᵀ|` for every entry; with `accuracy="norm"`
-    `2^(3 - precision) sqrt(g_i g_j)`, where `g` is the diagonal of `|L| |D| |Lᵀ|`. For positive definite and
-    quasi-definite matrices `g` has the size of `A`; for other matrices it may have any size, which `Ldlt.growth`
-    measures.
-    Cost: n³ / 6 word products for each of about 2 precision / 52 primes. `Ldlt` keeps the factors for solves.
+    Accuracy: `|A - L D Lᵀ| <= 2^(3 - precision) |L| |D| |Lᵀ|` for every entry; with `accuracy="norm"`,
+    `2^(3 - precision) sqrt(g_i g_j)`, where `g` is the diagonal of `|L| |D| |Lᵀ|`. For positive definite matrices `g_i`
+    is about `a_ii`, and for quasi-definite ones it is moderate; for other matrices it may have any size, which
+    `Ldlt.growth` measures. Cost: n³ / 6 word products for each of about 2 precision / 52 primes. `Ldlt` keeps the
+    factors for solves.
 
     Examples
     --------
@@ -102,15 +102,14 @@ def lu(
 
     Notes
     -----
-    Accuracy: `|P A - L U| <= 2^(2 - precision) |L| |U|` for every entry and any n; with `accuracy="norm"`
+    Accuracy: `|P A - L U| <= 2^(2 - precision) |L| |U|` for every entry and any n; with `accuracy="norm"`,
     `2^(2 - precision) ((|L| |U|)_ij + max(m_j, |u_jj|))`, where `m_j` is the largest magnitude in column j of `A`.
     `report["accuracy"]` is the one that was reached, and `report["growth_bits"]` bounds the growth of `U`. The number
     of correct digits of solutions depends on the condition of `A`; `solve` and `inverse` estimate or prove it.
-    Cost: n³ / 3 word products for each of about 2 precision / 52 primes.
-    The pivot is the largest candidate of its column, and among equals the first, as in LAPACK; rows whose sizes differ
-    by more than 2^32 are compared as if powers of two had scaled them to equal size. `P, L, U` of `scipy.linalg.lu`,
-    with `A = P L U`, are `p`, `lower` and `upper`, where `p[rows[i], i]` is 1 for every `i` and all other entries of
-    `p` are 0.
+    Cost: n³ / 3 word products for each of about 2 precision / 52 primes. The pivot is the largest candidate of its
+    column, and among equals the first, as in LAPACK; rows whose magnitudes differ by a factor of more than 2^32 are
+    compared as if powers of two had scaled them to equal magnitude. `P, L, U` of `scipy.linalg.lu`, with `A = P L U`,
+    are `p`, `lower` and `upper`, where `p[rows[i], i]` is 1 for every `i` and all other entries of `p` are 0.
 
     Examples
     --------
@@ -168,8 +167,8 @@ def inverse(
     at this precision; by LU, each column has the bound of `solve`. The number of correct digits of `A⁻¹` depends on the
     condition of `A`; `report["digits"]` estimates it, with Cholesky only. To multiply with the inverse, use `solve`,
     which is cheaper and more accurate.
-    Cost: n³ / 2 word products for each prime, by LU 4 n³ / 3. With Cholesky the part for the inverse runs at a
-    precision that is raised by half the bits of the condition.
+    Cost: n³ / 2 word products for each prime, by LU 4 n³ / 3. With Cholesky the part for the inverse runs with
+    additional bits, half the binary logarithm of the condition number.
 
     Examples
     --------
@@ -361,16 +360,16 @@ def verify(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> Verification:
-    """Check a result by norms, independently of the code that computed it.
+    """Check a result against its error bound by norms, independently of the code that computed it.
 
     Parameters
     ----------
     operation, *matrices
-        The last matrix is the result. `verify("syrk", p, q)`: `q` is `PᵀP`, with `transpose_a` `P Pᵀ`.
-        `verify("weighted_gram", p, d, q)`: `q` is `Pᵀ diag(d) P`, with `transpose_a` `P diag(d) Pᵀ`.
+        The last matrix is the result. `verify("syrk", p, q)`: `q` is `PᵀP` or, with `transpose_a`, `P Pᵀ`.
+        `verify("weighted_gram", p, d, q)`: `q` is `Pᵀ diag(d) P` or, with `transpose_a`, `P diag(d) Pᵀ`.
         `verify("gemm", a, b, c)`: `c` is `op(A) op(B)`. `verify("cholesky", a, l)`: `l` is lower triangular with
-        `A = L Lᵀ`, with `uplo="upper"` upper triangular with `A = UᵀU`. `verify("solve", a, b, x)`: `A X = B`.
-        `verify("inverse", a, x)`: `A X = I`. `verify("trsm", t, b, x)`: `op(T) X = alpha B`, with `side="right"`
+        `A = L Lᵀ` or, with `uplo="upper"`, upper triangular with `A = UᵀU`. `verify("solve", a, b, x)`: `A X = B`.
+        `verify("inverse", a, x)`: `A X = I`. `verify("trsm", t, b, x)`: `op(T) X = alpha B` or, with `side="right"`,
         `X op(T) = alpha B`; `transpose_a`, `uplo` and `unit` are the options of `trsm`.
     uplo : str, optional
         Triangle of a symmetric matrix that is read; see `help(sunzi)`.

@@ -352,7 +352,7 @@ def trmm(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """Compute `alpha op(T) B` for a triangular matrix, or with `side="right"` `alpha B op(T)`.
+    """Compute `alpha op(T) B` for a triangular matrix or, with `side="right"`, `alpha B op(T)`.
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ def symm(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """Compute `alpha A B + beta C` for a symmetric `A`, or with `side="right"` `alpha B A + beta C`.
+    """Compute `alpha A B + beta C` for a symmetric `A` or, with `side="right"`, `alpha B A + beta C`.
 
     Parameters
     ----------
@@ -445,7 +445,7 @@ def syr2k(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """Compute `alpha (AᵀB + BᵀA) + beta C`, or with `transpose` `alpha (A Bᵀ + B Aᵀ) + beta C`.
+    """Compute `alpha (AᵀB + BᵀA) + beta C` or, with `transpose`, `alpha (A Bᵀ + B Aᵀ) + beta C`.
 
     Parameters
     ----------
@@ -490,8 +490,8 @@ def extreme_eigenvalue(
     Parameters
     ----------
     a : matrix, n x n
-        Symmetric matrix. The interval is that of the numbers as they are given: it includes the change of the eigenvalue
-        by the rounding of fractions and decimals, which are read to `2 precision + 64` bits.
+        Symmetric matrix. The interval holds for the numbers as they are given: it allows for the change of the
+        eigenvalue by the rounding of fractions and decimals, which are read to `2 precision + 64` bits.
     which : {'smallest', 'largest'}
         The eigenvalue to enclose.
     precision : int
@@ -537,8 +537,8 @@ def pencil_eigenvalue(
     x : matrix, n x n
         Symmetric matrix. Both triangles are read and must agree, unless `uplo` names one of them.
     which, precision
-        As in `extreme_eigenvalue`. Fractions and decimals are rounded to `2 precision + 64` bits, and the interval is
-        that of the rounded operands.
+        As in `extreme_eigenvalue`. Fractions and decimals are rounded to `2 precision + 64` bits, and the interval
+        holds for the rounded operands.
     uplo, context, progress
         Options of all functions; see `help(sunzi)`.
 

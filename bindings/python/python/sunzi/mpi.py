@@ -295,7 +295,7 @@ class Ranks:
         c: DistMatrix | None = None,
         precision: int | None = None,
     ) -> DistMatrix:
-        """Compute `alpha PᵀP + beta C`, or with `transpose` `alpha P Pᵀ + beta C`; see `sunzi.syrk`.
+        """Compute `alpha PᵀP + beta C` or, with `transpose`, `alpha P Pᵀ + beta C`; see `sunzi.syrk`.
 
         Parameters
         ----------
@@ -353,7 +353,7 @@ class Ranks:
         alpha: Any = None,
         precision: int | None = None,
     ) -> DistMatrix:
-        """Solve `op(T) X = alpha B`, or with `side="right"` `X op(T) = alpha B`; see `sunzi.trsm`.
+        """Solve `op(T) X = alpha B` or, with `side="right"`, `X op(T) = alpha B`; see `sunzi.trsm`.
 
         X has the distribution of `b`.
         """

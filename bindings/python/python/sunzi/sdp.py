@@ -28,8 +28,8 @@ checkpoint_interval : float, optional
     The options of `Options`, with the names and the meanings of SDPB.
 
 A run that continues at the same precision gives bitwise the same solution as a run without interruption. A checkpoint
-of another program is refused; as the initial checkpoint it provides the starting point if the blocks have the same
-sizes.
+of another program is refused in `checkpoint`; in `initial_checkpoint` it provides the starting point if the blocks have
+the same sizes.
 """
 
 from __future__ import annotations
@@ -87,24 +87,26 @@ class Options(TypedDict, total=False):
     initialMatrixScaleDual: Any
     """Y starts as this multiple of the identity; 1e20 by default, 1e4 for `solve` and files of SDPA."""
     feasibleCenteringParameter: Any
-    """Factor by which a step is to reduce X Y at feasible points; 0.1 by default."""
+    """Least beta at feasible points, where steps aim at X Y = beta mu I; 0.1 by default."""
     infeasibleCenteringParameter: Any
-    """Factor by which a step is to reduce X Y at other points; 0.3 by default."""
+    """Least beta at all other points, where steps aim at X Y = beta mu I; 0.3 by default."""
     stepLengthReduction: Any
     """Fraction of the distance to the boundary that a step takes; 0.7 by default, 0.9 for `solve` and files of SDPA."""
     minPrimalStep: Any
-    """End the run if a primal step is smaller; 0 by default."""
+    """End the run if a primal step is smaller than this; 0 by default."""
     minDualStep: Any
-    """End the run if a dual step is smaller; 0 by default."""
+    """End the run if a dual step is smaller than this; 0 by default."""
     maxComplementarity: Any
-    """End the run if Tr(X Y) divided by the number of rows is larger; 1e100 by default."""
+    """End the run if Tr(X Y) divided by the number of rows is larger than this; 1e100 by default."""
     infeasibilityThreshold: Any
     """End the run if a ray shows, up to this error, that no feasible point exists; 1e-20 by default, never for
     polynomials and files of SDPB."""
     lowerBound: Any
-    """End the run if a point that is only primal feasible has a smaller objective; none by default."""
+    """End the run if a point is primal but not dual feasible and its primal objective is at most this; none by
+    default."""
     upperBound: Any
-    """End the run if a point that is only dual feasible has a larger objective; none by default."""
+    """End the run if a point is dual but not primal feasible and its dual objective is at least this; none by
+    default."""
 
 
 class Iteration(Numbers):

@@ -133,27 +133,30 @@ impl TermMatrices {
     }
 }
 
-/// The choice that a number of `sunzi.mpi` stands for; the numbers are those of CBLAS.
-fn chosen<T: Copy>(number: i32, choices: &[T], first: i32) -> PyResult<T> {
+/// The choice `name` that a number of `sunzi.mpi` stands for; the numbers are those of CBLAS.
+fn chosen<T: Copy>(name: &str, number: i32, choices: &[T], first: i32) -> PyResult<T> {
     let found = usize::try_from(number - first).ok().and_then(|at| choices.get(at));
-    found.copied().ok_or_else(|| PyValueError::new_err(format!("{number} is not a valid choice of a call over ranks")))
+    found.copied().ok_or_else(|| {
+        let last = first + choices.len() as i32 - 1;
+        PyValueError::new_err(format!("{name} of a call over ranks cannot be {number}; use {first} to {last}"))
+    })
 }
 
 fn op(number: i32) -> PyResult<Op> {
-    chosen(number, &[Op::NoTranspose, Op::Transpose], 111)
+    chosen("transpose", number, &[Op::NoTranspose, Op::Transpose], 111)
 }
 
 /// The triangle of a symmetric matrix that counts; `None` for both.
 fn symmetric(number: i32) -> PyResult<Option<Uplo>> {
-    chosen(number, &[Some(Uplo::Upper), Some(Uplo::Lower), None], 121)
+    chosen("uplo", number, &[Some(Uplo::Upper), Some(Uplo::Lower), None], 121)
 }
 
 fn diag(number: i32) -> PyResult<Diag> {
-    chosen(number, &[Diag::NonUnit, Diag::Unit], 131)
+    chosen("unit", number, &[Diag::NonUnit, Diag::Unit], 131)
 }
 
 fn side(number: i32) -> PyResult<Side> {
-    chosen(number, &[Side::Left, Side::Right], 141)
+    chosen("side", number, &[Side::Left, Side::Right], 141)
 }
 
 /// A precision, the same on all ranks.
@@ -223,7 +226,7 @@ impl Ranks {
         b: PlacedObject<'_>,
         alpha: Option<Bound<'_, Matrix>>,
     ) -> PyResult<Matrix> {
-        let uplo = chosen(kind[1], &[Uplo::Upper, Uplo::Lower], 121)?;
+        let uplo = chosen("uplo", kind[1], &[Uplo::Upper, Uplo::Lower], 121)?;
         let kind = TriangularKind { side: side(kind[0])?, uplo, op: op(kind[2])?, diag: diag(kind[3])? };
         let (t, mut b, alpha) = (OperandPart::of(&t), ResultPart::of(&b)?, number(alpha.as_ref())?);
         self.work(py, |team| team.trsm(kind, alpha.as_deref(), t.argument("t"), b.argument("b")))?;

@@ -159,12 +159,22 @@ pub fn distribution(name: &'static str, numbers: &[i64; 11]) -> Result<Distribut
         2 => Ok(Some(Along::GridCol)),
         3 => Ok(Some(Along::ColumnMajor)),
         4 => Ok(Some(Along::RowMajor)),
-        other => Err(RankFailure::invalid(name, format!("{other} is not a valid direction of a grid"))),
+        other => {
+            let known = "use 0 (none), 1 (rows of the grid), 2 (columns of the grid), 3 (column-major order) or 4 \
+                         (row-major order)";
+            Err(RankFailure::invalid(name, format!("{other} is not a valid distribution along a grid; {known}")))
+        }
     };
     let order = match order {
         101 => GridOrder::RowMajor,
         102 => GridOrder::ColumnMajor,
-        other => return Err(RankFailure::invalid(name, format!("{other} is not a valid order of a grid"))),
+        other => {
+            let known = "use 101 (by rows) or 102 (by columns)";
+            return Err(RankFailure::invalid(
+                name,
+                format!("{other} is not a valid order of ranks in a grid; {known}"),
+            ));
+        }
     };
     let (row_along, col_along) = (along(row_along)?, along(col_along)?);
     Ok(DistributionNumbers {

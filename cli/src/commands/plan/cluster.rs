@@ -99,7 +99,7 @@ impl ClusterRequest<'_> {
         let mut lines = limit.map(|_| format!("memory          {}", node.describe())).into_iter().collect::<Vec<_>>();
         lines.extend(describe(&plan));
         if cluster.is_some() {
-            lines.push(part("rank", own, "operands and plan of the rank with the most"));
+            lines.push(part("rank", own, "operands and plan of the rank that needs the most memory"));
         }
         let whole = [
             ("whole operands", whole_bytes, "on the first node, while it distributes them"),

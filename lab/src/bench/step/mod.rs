@@ -250,7 +250,10 @@ fn table(report: &StepReport) -> String {
         let stages = side.phases.0.iter().map(|(name, seconds)| format!("{name} {}", format_seconds(*seconds)));
         lines.push(format!("    {}", stages.collect::<Vec<_>>().join(", ")));
     }
-    let bits = if report.same_bits { "bitwise equal to one process" } else { "DIFFERENT BITS than one process" };
+    let bits = match report.same_bits {
+        true => "bitwise equal to the result of one process",
+        false => "DIFFERENT BITS from those of one process",
+    };
     lines.push(format!("answers    {bits}; largest error {:.3} of the bound in sampled entries", report.worst_error));
     lines.join("\n")
 }

@@ -53,7 +53,7 @@ pub struct OutOfCorePlan {
     pub strip_tiles: usize,
     /// Bytes transferred between memory and disk.
     pub traffic: LevelTraffic,
-    /// The smallest number of bytes that blocks of this shape can read.
+    /// The smallest number of bytes that a factorisation in blocks of this shape can read.
     pub least_read_bytes: u64,
     /// Bytes of memory that the call needs.
     pub planned_bytes: u64,

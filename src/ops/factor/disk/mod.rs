@@ -84,7 +84,7 @@ pub struct OutOfCoreReport {
     pub threads: usize,
     /// Tiles, memory and bytes as planned, of one rank.
     pub plan: OutOfCorePlan,
-    /// The tiles found in the directory, and the bytes read and written.
+    /// Tiles that an earlier run had left in the directory, and bytes read and written; sums over all ranks.
     #[serde(flatten)]
     pub disk: DiskUse,
     /// Wall-clock seconds of the call.
@@ -97,10 +97,10 @@ pub struct OutOfCoreReport {
     pub store_seconds: f64,
     /// Seconds of the tasks, summed over all workers.
     pub tasks: TaskTimes,
-    /// The division of the work between ranks, if there are several. Tiles and bytes above are then those of all ranks.
+    /// The division of the work between ranks, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<RanksReport>,
-    /// Every task with its time; for a trace.
+    /// The time span of every task, for a trace.
     #[serde(skip)]
     pub spans: Vec<Span>,
     /// The counters of the scheduler.

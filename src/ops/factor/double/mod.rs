@@ -105,7 +105,7 @@ pub enum DeviceLayout {
     /// 2D block-cyclic on a grid of devices.
     #[default]
     Grid,
-    /// Tile column `j` belongs to device `j` modulo their number.
+    /// Tile column `j` belongs to device `j` modulo the number of devices.
     Columns,
 }
 
@@ -165,9 +165,9 @@ pub struct DoubleReport {
     pub factor_seconds: f64,
     /// Part of the call's seconds: copies of tiles back to the host, if they were deferred to the end.
     pub store_seconds: f64,
-    /// Seconds in which the host factored diagonal tiles for its devices, including the time it waited for them.
+    /// Seconds in which the host factored diagonal tiles for its devices, including the time it waited for these tiles.
     pub potrf_seconds: f64,
-    /// `order^3 / 3` operations over `factor_seconds`, in units of 1e9.
+    /// Rate in units of 10^9 operations per second: `order^3 / 3` operations divided by `factor_seconds`.
     pub gflops: f64,
     /// Tasks of this rank, including tasks on its host.
     pub tasks: u64,
@@ -196,11 +196,11 @@ const DEFAULT_COLUMNS: usize = 4;
 /// of `world`, which may be a single rank ([`crate::comm::local::alone`]). Collective.
 ///
 /// The devices of the context do all tasks but POTRF; without devices the CPUs do all tasks. Over several ranks the
-/// calling thread moves the messages, so it must be a thread that may call MPI; as many workers as the context has
-/// threads compute. Entries above the diagonal are neither read nor written. Accuracy: `|A - L L^T| <= c order eps |A|`
-/// with a small constant c, as any Cholesky factorisation in doubles. Cost: `order^3 / 6` multiply-adds over all ranks;
-/// memory for the slots in addition to the tiles, and with devices a second copy of the tiles; device memory for at
-/// least 3 tiles. Source: docs/decisions/014-tiles-on-devices.md.
+/// calling thread sends and receives the messages, so it must be a thread that may call MPI; as many workers as the
+/// context has threads compute. Entries above the diagonal are neither read nor written. Accuracy:
+/// `|A - L L^T| <= c order eps |A|` with a small constant c, as any Cholesky factorisation in doubles. Cost:
+/// `order^3 / 6` multiply-adds over all ranks; memory for the slots in addition to the tiles, and with devices a second
+/// copy of the tiles; device memory for at least 3 tiles. Source: docs/decisions/014-tiles-on-devices.md.
 ///
 /// ```
 /// use sunzi::Context;

@@ -95,8 +95,8 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// `n^3 / 6` word products for each prime, over all workers. Ranks of a node read each other's finished tiles in place,
 /// in a window that the team keeps, unless a rank has a memory limit or devices; otherwise every finished tile is sent
 /// once to each rank that reads it, at most the ranks in its row and in its column of the grid. The calling thread
-/// moves the messages. Devices of the context run the updates. If several ranks of a machine have opened a device, each
-/// rank uses an equal share of its memory.
+/// sends and receives the messages. Devices of the context run the updates. If several ranks of a machine have opened a
+/// device, each rank uses an equal share of its memory.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

@@ -233,7 +233,7 @@ pub(super) enum TimedPart {
     Round,
 }
 
-/// Seconds measured by a device's clock, without copies and scaling, which overlap them.
+/// Seconds measured by a device's clock, without copies and scaling, which overlap the steps named here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DeviceSeconds {
@@ -311,7 +311,7 @@ pub struct DeviceReport {
     pub moduli: usize,
     /// Operand planes assigned to the device.
     pub planes: usize,
-    /// The blocking: columns of a strip, rows of a chunk, moduli of a batch, and so on.
+    /// The blocking: columns of a strip, rows of a chunk, moduli of a batch, and the like.
     pub cut: DeviceCut,
     /// Bytes allocated on it.
     pub device_bytes: u64,

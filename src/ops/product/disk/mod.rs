@@ -96,7 +96,7 @@ pub struct OutOfCoreProductReport {
     pub ranks: usize,
     /// Bands, chunks, memory and bytes as planned, of one rank.
     pub plan: OutOfCoreProductPlan,
-    /// The tiles found in the directory, and the bytes read and written, by all ranks.
+    /// Tiles that an earlier run had left in the directory, and bytes read and written; sums over all ranks.
     #[serde(flatten)]
     pub disk: DiskUse,
     /// Seconds during which pieces of operands were read.

@@ -44,7 +44,7 @@ pub struct DistOptions<'a> {
     pub tile_size: Option<usize>,
     /// The grid of ranks that owns the result; with `None` it is chosen. It does not affect the bits of the result.
     pub grid: Option<RankGrid>,
-    /// A function that receives the plan before anything is allocated; it may differ between ranks.
+    /// A function that receives the plan before anything is allocated; ranks may have different functions.
     pub on_plan: Option<PlanHook<'a>>,
     /// Faults that tests inject; they receive the window of each node before residues of nodes are summed.
     #[doc(hidden)]
@@ -141,9 +141,9 @@ pub struct DistOutcome {
 /// ```
 ///
 /// # Errors
-/// As [`crate::syrk_with`], on every rank, as [`crate::Error::Rank`] if it occurred on one rank: rows and columns refer
-/// to the block that this rank passed. [`crate::Error::InvalidArgument`] if ranks differ in columns, precision, options
-/// or kernel, including the kernel of devices; [`crate::Error::Transport`].
+/// As [`crate::syrk_with`], on every rank, as [`crate::Error::Rank`] if it occurred on one rank: rows and columns then
+/// refer to the block that the rank at fault passed. [`crate::Error::InvalidArgument`] if ranks differ in columns,
+/// precision, options or kernel, including the kernel of devices; [`crate::Error::Transport`].
 pub fn syrk(
     ctx: &Context,
     team: &mut Team,
@@ -226,11 +226,11 @@ fn check_addend(world: &dyn Transport, addend: Option<&DistMatrix>) -> Result<()
     }
 }
 
-/// `C := alpha * A^T B + beta * C0` for matrices whose rows lie on the ranks of `team`; each rank has the same rows of
-/// both. Collective.
+/// `C := alpha * A^T B + beta * C0` for matrices whose rows lie on the ranks of `team`; each rank has the rows with the
+/// same indices of both matrices. Collective.
 ///
-/// Shapes: `blocks.0` are this rank's rows of A, `blocks.1` its rows of B; the heights of each pair of blocks agree.
-/// Otherwise as [`syrk`].
+/// Shapes: `blocks.0` are this rank's rows of A, `blocks.1` its rows of B; the two blocks of a pair have equal numbers
+/// of rows. Otherwise as [`syrk`].
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

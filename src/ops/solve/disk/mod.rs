@@ -103,11 +103,12 @@ pub struct OutOfCoreSolveReport {
     /// The largest number of right-hand sides that are solved together: the triangle is read once for each band of this
     /// width and each substitution, and again for columns that are solved with more bits.
     pub band_columns: usize,
-    /// Bands of right-hand sides that were solved, by all ranks.
+    /// Number of bands of right-hand sides that were solved, summed over all ranks.
     pub bands: usize,
     /// Bytes that the plan allows for one rank.
     pub planned_bytes: u64,
-    /// Panels of eight columns found in the directory of the solution, and bytes read and written, by all ranks.
+    /// Panels of eight columns that an earlier run had left in the directory of the solution, and bytes read and
+    /// written; sums over all ranks.
     #[serde(flatten)]
     pub disk: DiskUse,
     /// Wall-clock seconds of the call.

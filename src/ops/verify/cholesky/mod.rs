@@ -106,7 +106,7 @@ setters! { new FileFactorOptions {
 /// Shapes, accuracy, decision, worst entry and its place are the same as for the check in memory. Both files are read
 /// once to check every number and the checksums; then the factor is read about `2 n / (3 T)` times, in tiles of `T`
 /// rows that are as large as the context's memory limit allows (512 rows without a limit). Memory: the limit, which
-/// must be at least some MB.
+/// must be at least a few MB.
 ///
 /// ```
 /// use sunzi::io::{self, WriteOptions};

@@ -42,7 +42,7 @@ pub unsafe extern "C" fn sunzi_mpi_cholesky(
 /// Collective. T and B each have their own distribution.
 ///
 /// Memory on each rank, in addition to the arrays: copies of its parts of T and B, unless they are in limbs; its tiles
-/// of T; its share of the right-hand sides, twice; and the rows of T that are in transit.
+/// of T; two copies of its share of the right-hand sides; and the rows of T that are in transit.
 ///
 /// # Safety
 /// The header's rules.

@@ -42,8 +42,9 @@ impl PlanTarget {
 /// The call makes and keeps the tables of the kernel. Under a memory limit the plan is the one that the operation would
 /// use within the limit; `SUNZI_MEMORY_LIMIT` names the least limit for the step that does not fit, and a later step
 /// may need more. If the limits of ranks or nodes differ, the plan of a product uses the least. Unless the accuracy of
-/// the context is `SUNZI_NORM`, the plan assumes that all entries are of one size. Memory that the context keeps from
-/// earlier calls is not counted. For products on devices the plan counts the memory of the host, not of the devices.
+/// the context is `SUNZI_NORM`, the plan assumes that all entries are of equal magnitude. Memory that the context keeps
+/// from earlier calls is not counted. For products on devices the plan counts the memory of the host, not of the
+/// devices.
 ///
 /// # Safety
 /// The header's rules.
