@@ -996,7 +996,6 @@ enum sunzi_status sunzi_lu_det(const struct sunzi_context *ctx,
                                const size_t *rows,
                                const struct sunzi_matrix *result);
 
-// Computes `C_i := alpha A_i A_i^T + beta C_i`, or with `A_i^T A_i`, for `count` independent problems.
 // Computes `C_i := alpha A_i A_i^T + beta C_i` or `C_i := alpha A_i^T A_i + beta C_i` for `count` independent
 // problems.
 //
