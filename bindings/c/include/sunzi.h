@@ -91,8 +91,8 @@
 // `trans`, `transa` and `transb` "N" or "T" ("C" is "T"); `side` "L" or "R"; `diag` "N" or "U". `incx` is the distance
 // between consecutive entries of a vector, in entries; a vector with a negative distance is stored backwards. The
 // functions return info: 0 for success; -i if argument i is wrong, counted from 1 after `ctx`; `i > 0` if pivot i is
-// zero or not positive, for the functions whose comment says so; and `-1000 - status` for all other failures, such as a
-// memory limit.
+// zero or not positive, for the functions whose comment states it; and `-1000 - status` for all other failures, such as
+// a memory limit.
 //
 // Collective calls. All ranks of the context's communicator must make a collective call together, in the same order,
 // with the same choices, scalars (by value), sizes and distributions, and on contexts of the same accuracy. The
@@ -112,7 +112,7 @@
 // the column of the grid that hold the first block; the leading dimension on this rank. The functions return info, on
 // every rank: 0 for success; -i if argument i is wrong on any rank or differs between ranks, counted from 1 after
 // `ctx`; `-(100 i + j)` for entry j of the descriptor that is argument i; `i > 0` if pivot i is zero or not positive,
-// for the functions whose comment says so; and `-10000 - status` for all other failures, with SUNZI_COMMUNICATION if
+// for the functions whose comment states it; and `-10000 - status` for all other failures, with SUNZI_COMMUNICATION if
 // the cause is a number on another rank.
 
 

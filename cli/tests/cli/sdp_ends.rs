@@ -132,7 +132,7 @@ fn what_is_missing_of_a_certificate_is_explained() {
         (NO_PRIMAL, "", 0, [no_primal, "no upper bound: no primal point is feasible\n"]),
         (NO_DUAL, "--infeasibilityThreshold 0", 0, [no_dual, "no lower bound: no dual point is feasible\n"]),
         (NO_DUAL, "--maxIterations 5", 0, [no_dual, "no lower bound: no dual point is feasible\n"]),
-        (NO_INTERIOR, "", 5, [unknown, "smaller error thresholds may give the bound, otherwise neither"]),
+        (NO_INTERIOR, "", 5, [unknown, "smaller error thresholds may give the bound; if not, neither"]),
         (NO_INTERIOR, "--maxIterations 5", 5, [early, "a run that continues from there may give the bound"]),
         (ROOT, "--maxIterations 3", 0, [early, "it is not proven either that no dual point is feasible"]),
     ];

@@ -22,7 +22,7 @@ pub struct CholeskyOptions {
     /// factorisation. Unused for accuracy by norms.
     pub range_bits: u32,
     /// Whether [`crate::solve_with`] and [`crate::inverse_with`] also estimate the number of correct digits of their
-    /// result, for the report. A factorisation alone ignores this option.
+    /// result, for the report. A call that only factors ignores this option.
     pub digits: bool,
     /// A bound of the difference between the operands and the numbers that they represent; it affects only the
     /// estimated and proven digits.
