@@ -44,8 +44,9 @@ const NAME: &str = "lu";
 pub struct LuOptions {
     /// Accuracy of each entry of `P A - L U`.
     pub accuracy: Accuracy,
-    /// The smallest number of additional bits with which entrywise accuracy begins. If an earlier matrix of the same
-    /// kind needed a known number, passing that number saves a repetition. Unused for accuracy by norms.
+    /// The first attempt at entrywise accuracy has at least this number of additional bits. If a similar matrix has
+    /// been factored before, pass the `range_bits` of its report: this can save repetitions. Unused for accuracy by
+    /// norms.
     pub range_bits: u32,
 }
 
