@@ -35,10 +35,10 @@ const SHARP_RATIO: f64 = 1.03;
 /// Shapes: `a` is `n x n` with a symmetric midpoint; only the lower triangle of the radii is used. Above the diagonal
 /// both midpoint and radius are 0. Radius: to first order the sum of the magnitudes of all derivatives, times the
 /// radii; for the `4 n` pairs with the largest radii relative to the diagonal, entries `(i, j)` and `(j, i)` are one
-/// variable of this sum, and two variables otherwise. Cost: a factorisation with as many bits as `precision_bits` and the condition
-/// require, the inverse of a triangle, `n^3 / 2` multiply-adds of as many bits as the condition takes, `n^3` of 64 bits
-/// or more, and for the pairs in each entry `(i, j)` two of the former and six of the latter for each pair up to row
-/// `j`. Source: docs/CHECKS.md, "Balls".
+/// variable of this sum, and two variables otherwise. Cost: a factorisation with as many bits as `precision_bits` and
+/// the condition require, the inverse of a triangle, `n^3 / 2` multiply-adds of as many bits as the condition takes,
+/// `n^3` of 64 bits or more, and for the pairs in each entry `(i, j)` two of the former and six of the latter for each
+/// pair up to row `j`. Source: docs/CHECKS.md, "Balls".
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};
