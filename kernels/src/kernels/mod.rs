@@ -31,6 +31,8 @@ pub mod limbs;
 pub mod max_plus;
 #[cfg(test)]
 mod on_model;
+mod pivot_cells;
+pub mod pivot_lanes;
 pub mod plane_tiles;
 pub mod problem_lanes;
 pub mod problems;

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::kernels::entries::{Reciprocal, Widths, quotient_words};
 use crate::kernels::limbs;
 use crate::math::float::{bit_length, round_shifted};
+use crate::ops::lu::lanes::LaneRules;
 use crate::ops::lu::problem::{Headroom, LuProblem, LuStop};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -18,11 +19,13 @@ const ROWS_TOGETHER: usize = 16;
 pub(super) struct Rules {
     pub working_bits: u32,
     pub headroom: Headroom,
+    /// Where eight integers are worked on together.
+    pub lanes: Option<LaneRules>,
 }
 
 impl Rules {
     pub fn new(problem: &LuProblem, headroom: Headroom) -> Rules {
-        Rules { working_bits: problem.working_bits, headroom }
+        Rules { working_bits: problem.working_bits, headroom, lanes: LaneRules::new(problem, &headroom) }
     }
 
     fn widths(&self) -> Widths {

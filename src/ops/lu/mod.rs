@@ -7,6 +7,8 @@ mod check;
 pub(crate) mod condition;
 mod digits;
 mod direct;
+mod lane_run;
+mod lanes;
 mod leaf;
 mod planes;
 pub(crate) mod problem;

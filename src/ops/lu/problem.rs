@@ -28,6 +28,8 @@ pub(crate) struct LuProblem {
     pub row_exponents: Vec<i64>,
     /// `c_j`.
     pub col_exponents: Vec<i64>,
+    /// Limbs of an entry of the matrix.
+    pub source_limbs: usize,
 }
 
 /// The place of an entry of the factors: the row of the matrix that lies in its row, and its column.
@@ -67,7 +69,8 @@ impl LuProblem {
         let exponent = |col: usize| (0..order).filter_map(|row| scaled(row, col)).max().unwrap_or(0);
         let col_exponents = (0..order).map(exponent).collect();
         let working_bits = precision_bits + LU_GUARD_BITS + range_bits;
-        Ok(LuProblem { order, precision_bits, working_bits, row_exponents, col_exponents })
+        let source_limbs = a.limbs_per_element();
+        Ok(LuProblem { order, precision_bits, working_bits, row_exponents, col_exponents, source_limbs })
     }
 
     /// The exponent of the largest entry of the scaled matrix in the place of this entry: it lies below 2 to this
@@ -152,6 +155,19 @@ pub(crate) enum LuStop {
     /// An entry of the scaled `U` takes this number of bits above the point.
     Growth(u32),
     Failed(Error),
+}
+
+/// A result, or how the factorisation ended without it.
+pub(crate) type Stopped<T> = std::result::Result<T, LuStop>;
+
+impl LuStop {
+    /// The same with columns that are counted from one `first` columns earlier.
+    pub fn behind(self, first: usize) -> LuStop {
+        match self {
+            LuStop::NoPivot(col) => LuStop::NoPivot(first + col),
+            stop => stop,
+        }
+    }
 }
 
 impl From<Error> for LuStop {

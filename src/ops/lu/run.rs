@@ -11,9 +11,10 @@ use crate::kernels::limbs;
 use crate::kernels::{IntegerBlock, PanelSource, PlaneEngine};
 use crate::math::float::{Head, round_integer};
 use crate::matrix::{EntryIndex, Matrix, MatrixView, check_exponent};
+use crate::ops::lu::lanes::LaneLeaf;
 use crate::ops::lu::leaf::{Leaf, Rules, rows_of, substitute, substitute_words};
 use crate::ops::lu::planes::{RowMove, Strip, StripProduct, Sums, entry_of_block};
-use crate::ops::lu::problem::{FactorPlace, LuProblem, LuStop};
+use crate::ops::lu::problem::{FactorPlace, LuProblem, LuStop, Stopped};
 use crate::ops::product::steps::{Space, worker_spaces};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use crate::store::{Buffer, zeroed};
@@ -23,9 +24,7 @@ use std::ops::Range;
 const MOST_WIDTH: usize = 128;
 
 /// Exponents of two that integers are scaled by: none.
-const SHIFTS: [i64; BLOCK] = [0; BLOCK];
-
-type Stopped<T> = Result<T, LuStop>;
+pub(super) const SHIFTS: [i64; BLOCK] = [0; BLOCK];
 
 /// The factors of a matrix in one, and the row of the matrix at each place.
 pub(crate) struct Factors {
@@ -52,7 +51,7 @@ impl LuSizes {
     }
 
     /// Panels of rows, or of columns.
-    fn panels(self) -> usize {
+    pub(super) fn panels(self) -> usize {
         self.order.div_ceil(BLOCK)
     }
 
@@ -71,7 +70,7 @@ impl LuSizes {
     }
 
     /// The panel of the first row of a strip.
-    fn first_panel(self, strip: usize) -> usize {
+    pub(super) fn first_panel(self, strip: usize) -> usize {
         strip * self.blocks()
     }
 
@@ -79,7 +78,8 @@ impl LuSizes {
     fn scratch_words(self, engine: &dyn PlaneEngine, rules: &Rules) -> usize {
         let grid = BlockGrid::rectangle(self.width, self.order);
         let sums = Sums::scratch_words(engine, self.panels(), self.blocks(), self.width);
-        let own = LeafSpace::words(rules) + engine.scratch_words(self.width, &grid);
+        let own = rules.lanes.map_or_else(|| LeafSpace::words(rules), |lanes| lanes.words())
+            + engine.scratch_words(self.width, &grid);
         sums.max(own)
     }
 
@@ -105,15 +105,22 @@ impl LuSizes {
     /// Bytes that a factorisation takes beyond its factors.
     pub fn bytes(self, engine: &dyn PlaneEngine, rules: &Rules) -> u64 {
         let strips = Buffer::bytes_for(self.operand_words(engine)) + self.place_bytes(engine, self.panels());
-        let diagonals = 8 * (self.panels() * BLOCK_WORDS * rules.entry_words()) as u64;
+        let leaf = match &rules.lanes {
+            Some(lanes) => LaneLeaf::bytes(lanes, self.order, self.workers),
+            None => Leaf::bytes(rules, self.order, BLOCK) + 8 * self.diagonal_words(rules) as u64,
+        };
         let worker = 8 * (self.scratch_words(engine, rules) + BLOCK_WORDS * engine.magnitude_limbs()) as u64;
         strips
             + Buffer::bytes_for(Sums::words(engine, self.panels(), self.blocks()))
-            + Leaf::bytes(rules, self.order, BLOCK)
-            + diagonals
+            + leaf
             + self.workers as u64 * worker
             + engine.table_bytes()
             + 16 * self.order as u64
+    }
+
+    /// Words of the entries of `L` among the rows of each leaf.
+    fn diagonal_words(self, rules: &Rules) -> usize {
+        self.panels() * BLOCK_WORDS * rules.entry_words()
     }
 
     /// Bytes of the lists of places of a strip, and of rows on the move.
@@ -150,30 +157,80 @@ impl<'s> LeafSpace<'s> {
     }
 }
 
+/// The integers of a leaf.
+enum IntegerLeaf {
+    Limbs {
+        leaf: Leaf,
+        /// The entries of `L` among the rows of each leaf, row by row.
+        diagonals: Vec<u64>,
+    },
+    Lanes(LaneLeaf),
+}
+
+impl IntegerLeaf {
+    fn new(rules: Rules, sizes: LuSizes) -> crate::Result<IntegerLeaf> {
+        Ok(match rules.lanes {
+            Some(lanes) => IntegerLeaf::Lanes(LaneLeaf::new(lanes, sizes.order, sizes.workers)?),
+            None => IntegerLeaf::Limbs {
+                leaf: Leaf::new(rules, sizes.order, BLOCK.min(sizes.order))?,
+                diagonals: zeroed(sizes.diagonal_words(&rules))?,
+            },
+        })
+    }
+}
+
+/// What moves with two rows that are exchanged in a leaf.
+pub(super) struct Exchanges<'a, 'w> {
+    /// The row of the first pivot of the leaf.
+    pub first: usize,
+    pub strip: usize,
+    pub leaf: usize,
+    pub engine: &'a dyn PlaneEngine,
+    pub sums: &'a mut Sums<'w>,
+    pub rows: &'a mut [usize],
+    pub strips: &'a mut [Strip<'w>],
+}
+
+impl Exchanges<'_, '_> {
+    /// Exchanges two rows, counted from the first pivot.
+    pub fn run(&mut self, one: usize, other: usize) {
+        if one == other {
+            return;
+        }
+        let (one, other) = (self.first + one, self.first + other);
+        self.rows.swap(one, other);
+        let behind = self.leaf + 1..self.sums.blocks;
+        self.sums.swap_rows([one, other], &behind);
+        if self.leaf > 0 {
+            let moves = [RowMove { from: one, to: other }, RowMove { from: other, to: one }];
+            self.strips[self.strip].move_rows(self.engine, &moves);
+        }
+    }
+}
+
 /// A factorisation under way.
-struct LuRun<'a, 'w> {
-    ctx: &'a Context,
-    a: MatrixView<'a>,
-    problem: &'a LuProblem,
-    engine: &'a dyn PlaneEngine,
-    rules: Rules,
-    sizes: LuSizes,
+pub(super) struct LuRun<'a, 'w> {
+    pub(super) ctx: &'a Context,
+    pub(super) a: MatrixView<'a>,
+    pub(super) problem: &'a LuProblem,
+    pub(super) engine: &'a dyn PlaneEngine,
+    pub(super) rules: Rules,
+    pub(super) sizes: LuSizes,
     /// The row of the matrix at each place.
-    rows: Vec<usize>,
+    pub(super) rows: Vec<usize>,
     /// Finished columns of `L`.
-    strips: Vec<Strip<'w>>,
+    pub(super) strips: Vec<Strip<'w>>,
     /// Memory for more of them.
-    free: &'w mut [u64],
+    pub(super) free: &'w mut [u64],
     /// Rows of `U` in the current block of columns.
-    upper: Strip<'w>,
-    sums: Sums<'w>,
-    leaf: Leaf,
-    /// The entries of `L` among the rows of each leaf, row by row.
-    diagonals: Vec<u64>,
+    pub(super) upper: Strip<'w>,
+    pub(super) sums: Sums<'w>,
+    /// Taken out while it is worked on.
+    leaf: Option<IntegerLeaf>,
     /// The factors, each row where it lies in the matrix.
-    factors: Matrix,
-    growth_bits: u32,
-    workers: Vec<Space<'w>>,
+    pub(super) factors: Matrix,
+    pub(super) growth_bits: u32,
+    pub(super) workers: Vec<Space<'w>>,
 }
 
 /// Factors `a` on planes of `engine`.
@@ -210,8 +267,7 @@ pub(crate) fn factor(
         free,
         upper,
         sums: Sums::new(engine, sizes.panels(), sizes.blocks(), sums),
-        leaf: Leaf::new(rules, order, BLOCK.min(order))?,
-        diagonals: zeroed(sizes.panels() * BLOCK_WORDS * rules.entry_words())?,
+        leaf: Some(IntegerLeaf::new(rules, sizes)?),
         factors: Matrix::zeros(order, order, problem.precision_bits)?,
         growth_bits: 0,
         workers,
@@ -315,37 +371,34 @@ impl LuRun<'_, '_> {
 
     /// Finds the pivots of eight columns.
     fn factor_leaf(&mut self, strip: usize, leaf: usize) -> Stopped<()> {
-        let sizes = self.sizes;
-        let panel = sizes.first_panel(strip) + leaf;
+        let (first, order) = (self.sizes.first_panel(strip) + leaf, self.sizes.order);
+        self.ctx.report_progress(Progress::new("factor", (first * BLOCK) as u64, order as u64))?;
+        let mut own = self.leaf.take().expect("a leaf that is not at work");
+        let done = match &mut own {
+            IntegerLeaf::Lanes(own) => self.factor_lanes(own, strip, leaf),
+            IntegerLeaf::Limbs { leaf: own, diagonals } => self.factor_limbs(own, diagonals, strip, leaf),
+        };
+        self.leaf = Some(own);
+        done
+    }
+
+    fn factor_limbs(&mut self, own: &mut Leaf, diagonals: &mut [u64], strip: usize, leaf: usize) -> Stopped<()> {
+        let LuSizes { order, workers, .. } = self.sizes;
+        let panel = self.sizes.first_panel(strip) + leaf;
         let first = panel * BLOCK;
-        self.ctx.report_progress(Progress::new("factor", first as u64, sizes.order as u64))?;
-        let cols = first..(first + BLOCK).min(sizes.order);
-        self.leaf.shrink(sizes.order - first, cols.len());
-        self.take_sums_off(panel, leaf, &cols)?;
-        let LuRun { leaf: own, rows, sums, strips, engine, .. } = self;
-        let behind = leaf + 1..sums.blocks;
-        let done = own.factor(sizes.workers, |one, other| {
-            if one != other {
-                let (one, other) = (first + one, first + other);
-                rows.swap(one, other);
-                sums.swap_rows([one, other], &behind);
-                if leaf > 0 {
-                    let moves = [RowMove { from: one, to: other }, RowMove { from: other, to: one }];
-                    strips[strip].move_rows(*engine, &moves);
-                }
-            }
-        });
-        done.map_err(|stop| match stop {
-            LuStop::NoPivot(col) => LuStop::NoPivot(first + col),
-            stop => stop,
-        })?;
-        self.store_leaf(first, &cols)?;
-        self.publish_leaf(strip, leaf, cols.len())
+        let cols = first..(first + BLOCK).min(order);
+        own.shrink(order - first, cols.len());
+        self.take_sums_off(own, panel, leaf, &cols)?;
+        let LuRun { rows, sums, strips, engine, .. } = self;
+        let mut exchanges = Exchanges { first, strip, leaf, engine: *engine, sums, rows, strips };
+        own.factor(workers, |one, other| exchanges.run(one, other)).map_err(|stop| stop.behind(first))?;
+        self.store_leaf(own, diagonals, first, &cols)?;
+        self.publish_leaf(own, strip, leaf, cols.len())
     }
 
     /// Fills the leaf with the entries of the matrix less the sums.
-    fn take_sums_off(&mut self, first_panel: usize, block: usize, cols: &Range<usize>) -> Stopped<()> {
-        let LuRun { a, problem, engine, rules, sizes, rows, sums, leaf, workers, .. } = self;
+    fn take_sums_off(&mut self, leaf: &mut Leaf, first_panel: usize, block: usize, cols: &Range<usize>) -> Stopped<()> {
+        let LuRun { a, problem, engine, rules, sizes, rows, sums, workers, .. } = self;
         let rest = rules.headroom.widths.rest;
         let (first, count) = (first_panel * BLOCK, sizes.order - first_panel * BLOCK);
         let mut all = leaf.rows().collect::<Vec<_>>();
@@ -370,8 +423,8 @@ impl LuRun<'_, '_> {
     }
 
     /// Rounds the entries of a leaf into the factors.
-    fn store_leaf(&mut self, first: usize, cols: &Range<usize>) -> Stopped<()> {
-        let LuRun { problem, rules, rows, leaf, factors, diagonals, growth_bits, .. } = self;
+    fn store_leaf(&mut self, leaf: &Leaf, diagonals: &mut [u64], first: usize, cols: &Range<usize>) -> Stopped<()> {
+        let LuRun { problem, rules, rows, factors, growth_bits, .. } = self;
         for (number, col) in cols.clone().enumerate() {
             for (at, &row) in rows[first..].iter().enumerate() {
                 let is_upper = at <= number;
@@ -392,9 +445,9 @@ impl LuRun<'_, '_> {
     }
 
     /// The residues of the entries of a leaf below its pivots.
-    fn publish_leaf(&mut self, strip: usize, leaf: usize, cols: usize) -> Stopped<()> {
-        let LuRun { engine, rules, sizes, strips, leaf: own, workers, .. } = self;
-        let (engine, own) = (*engine, &*own);
+    fn publish_leaf(&mut self, own: &Leaf, strip: usize, leaf: usize, cols: usize) -> Stopped<()> {
+        let LuRun { engine, rules, sizes, strips, workers, .. } = self;
+        let engine = *engine;
         let rows = leaf * BLOCK..leaf * BLOCK + cols;
         let first = (sizes.first_panel(strip) + leaf) * BLOCK;
         let count = sizes.order - first;
@@ -416,7 +469,24 @@ impl LuRun<'_, '_> {
 
     /// The rows of `U` of one leaf, in some blocks of the current columns.
     fn substitute_leaf(&mut self, strip: usize, above: usize, leaf: usize, blocks: Range<usize>) -> Stopped<()> {
-        let LuRun { a, problem, engine, rules, sizes, rows, sums, upper, factors, diagonals, workers, .. } = self;
+        let own = self.leaf.take().expect("a leaf that is not at work");
+        let done = match &own {
+            IntegerLeaf::Lanes(own) => self.substitute_lanes(own, strip, above, leaf, blocks),
+            IntegerLeaf::Limbs { diagonals, .. } => self.substitute_limbs(diagonals, strip, above, leaf, blocks),
+        };
+        self.leaf = Some(own);
+        done
+    }
+
+    fn substitute_limbs(
+        &mut self,
+        diagonals: &[u64],
+        strip: usize,
+        above: usize,
+        leaf: usize,
+        blocks: Range<usize>,
+    ) -> Stopped<()> {
+        let LuRun { a, problem, engine, rules, sizes, rows, sums, upper, factors, workers, .. } = self;
         let (engine, order, width) = (*engine, sizes.order, factors.limbs_per_element());
         let panel = sizes.first_panel(above) + leaf;
         let own_rows = panel * BLOCK..((panel + 1) * BLOCK).min(order);

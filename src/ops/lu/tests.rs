@@ -26,6 +26,8 @@ fn random(order: usize, bits: u32, kind: u32, rng: &mut RandState<'_>) -> Matrix
             3 if rng.below(3) == 0 => Float::new(bits),
             // The last column is the first one.
             4 if col + 1 == order => a.float(row, 0),
+            // Rows and columns of sizes thousands of bits apart.
+            5 => value >> (977 * (row % 5) as i32 - 1403 * (col % 3) as i32),
             _ => value,
         };
         a.set_float(row, col, &value).unwrap();
@@ -49,7 +51,7 @@ fn all_paths_give_the_factors_of_the_definition() {
     let orders = [1, 2, 7, 8, 9, 16, 17, 31, 40, 49, 64, 65, 100];
     let (mut factored, mut refused) = (0, 0);
     for case in 0..26 * effort() as usize {
-        let (order, kind) = (orders[case % orders.len()], (case % 5) as u32);
+        let (order, kind) = (orders[case % orders.len()], (case % 6) as u32);
         let bits = [60, 64, 130, 256][case / 4 % 4];
         let a = random(order, bits, kind, &mut rng);
         let problem = LuProblem::new(a.view(), bits, [0, 13, 61][case % 3]).unwrap();
@@ -73,6 +75,8 @@ fn all_paths_give_the_factors_of_the_definition() {
             let engine = ctx.engine_for_tiles(kernel, spec).unwrap();
             let sizes = LuSizes { width: [8, 16, 40][case % 3], ..LuSizes::new(order, ctx.threads()) };
             check(factor(&ctx, a.view(), &problem, &*engine, rules, sizes), kernel.name());
+            let limbs = Rules { lanes: None, ..rules };
+            check(factor(&ctx, a.view(), &problem, &*engine, limbs, sizes), &format!("{}, limbs", kernel.name()));
         }
         if order <= 49 {
             check(direct::factor(&Context::new().unwrap(), a.view(), &problem, rules), "direct");

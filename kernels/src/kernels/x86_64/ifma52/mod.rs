@@ -14,6 +14,7 @@ mod factor;
 pub mod halves;
 mod levels;
 mod micro;
+pub mod pivot_lanes;
 pub mod problem_lanes;
 mod product;
 mod reconstruct;

@@ -40,7 +40,13 @@ impl LaneRules {
 
 /// Takes sums off the cells of a block, the first `cols` of them.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn take_off(digits: EntryDigits, block: &mut [u64], sums: &IntegerBlock, cols: usize, scratch: &mut [u64]) {
+pub(in super::super) fn take_off(
+    digits: EntryDigits,
+    block: &mut [u64],
+    sums: &IntegerBlock,
+    cols: usize,
+    scratch: &mut [u64],
+) {
     let (mask, zero) = (_mm512_set1_epi64((1 << 52) - 1), _mm512_setzero_si512());
     let cut = &mut scratch[..cut_words(digits)];
     let (empty, bits) = digits.below_rest();
@@ -67,7 +73,7 @@ fn take_off(digits: EntryDigits, block: &mut [u64], sums: &IntegerBlock, cols: u
 
 /// Takes sums off the cells of a block, the first `cols` of them.
 #[target_feature(enable = "avx512f")]
-fn take_digits_off(
+pub(in super::super) fn take_digits_off(
     digits: EntryDigits,
     block: &mut [u64],
     cols: usize,
@@ -107,7 +113,12 @@ fn take_digits_off(
 
 /// The magnitudes of finished cells, as [`DigitConversions::residues_of_digits`] takes them, and their signs.
 #[target_feature(enable = "avx512f")]
-fn write_magnitudes(digits: EntryDigits, block: &[u64], given: usize, out: &mut [u64]) -> [u8; BLOCK] {
+pub(in super::super) fn write_magnitudes(
+    digits: EntryDigits,
+    block: &[u64],
+    given: usize,
+    out: &mut [u64],
+) -> [u8; BLOCK] {
     let half_words = (given + 1) * DIGIT_COLUMNS * BLOCK;
     assert!(given <= digits.count && out.len() >= BLOCK / DIGIT_COLUMNS * half_words);
     let mut signs = [0; BLOCK];
@@ -127,7 +138,7 @@ fn write_magnitudes(digits: EntryDigits, block: &[u64], given: usize, out: &mut 
 }
 
 /// Words of the digits of 8 sums.
-fn cut_words(digits: EntryDigits) -> usize {
+pub(in super::super) fn cut_words(digits: EntryDigits) -> usize {
     (2 * digits.count).next_multiple_of(GROUP_DIGITS) * ROWS * BLOCK
 }
 
@@ -228,7 +239,7 @@ impl BlockRules for LaneRules {
         let (digits, lanes) = (self.0.digits, 2 * BLOCK);
         let pivot = column::value_limbs(digits) + space_words(self.0.working_bits);
         (lanes + pivot + column::scratch_words(digits))
-            .max(self.0.cut_words())
+            .max(self.0.digits.cut_words())
             .max(cut_words(digits))
             .max(self.magnitude_words())
     }
@@ -252,7 +263,7 @@ impl BlockRules for LaneRules {
         // SAFETY: the rules exist only where the CPU has the instructions; so for all below.
         unsafe {
             match finished {
-                false => load(&self.0, source, panel..panel + 1, blocks, scratch),
+                false => load(self.0.digits, source, panel..panel + 1, blocks, scratch),
                 true => load_operand(&self.0, source, panel..panel + 1, blocks, scratch),
             }
         }

@@ -220,7 +220,7 @@ pub unsafe fn magnitudes(digits: EntryDigits, cell: *const u64, out: *mut u64) -
 /// # Safety
 /// `magnitudes` has `2 d` vectors, `quotients` `d`.
 #[cold]
-unsafe fn divide_exactly(
+pub unsafe fn divide_exactly(
     digits: EntryDigits,
     magnitudes: *const u64,
     quotients: *mut u64,

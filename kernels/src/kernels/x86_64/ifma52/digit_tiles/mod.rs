@@ -8,9 +8,9 @@
 //! finishes cells. Same rules as all tile kernels, so the same bits.
 
 pub mod blocks;
-mod column;
-mod entries;
-mod sums;
+pub(super) mod column;
+pub(super) mod entries;
+pub(super) mod sums;
 
 pub(super) use column::magnitudes;
 use column::{Raise, Reduced};
@@ -91,8 +91,52 @@ impl EntryDigits {
         ((2 * self.below / 52) as usize, 2 * self.below % 52)
     }
 
-    fn cell_words(self) -> usize {
+    pub fn cell_words(self) -> usize {
         2 * self.count * BLOCK
+    }
+
+    fn layout(&self, shape: TileShape) -> DigitTileLayout {
+        let (panels, padded_cols) = (shape.panels(), shape.padded_cols());
+        DigitTileLayout { panels, padded_cols, cell_words: self.cell_words() }
+    }
+
+    /// Words of the digits of 8 entries, as they are cut out of their limbs.
+    pub fn cut_words(&self) -> usize {
+        padded(2 * self.count).next_multiple_of(GROUP_DIGITS) * ROWS * BLOCK
+    }
+
+    /// Calls `each` with the first word of each cell of some panels of a tile that has entries, their digits without
+    /// signs, `ROWS * 8` words from one to the next, their signs, and the carries of rounding.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+    fn cut(
+        &self,
+        source: &TileSource<'_>,
+        panels: Range<usize>,
+        scratch: &mut [u64],
+        mut each: impl FnMut(usize, &[u64], CutLanes),
+    ) {
+        let TileSource { matrix, rows, cols, row_shifts, col_shifts, .. } = source.clone();
+        let layout = self.layout(source.shape());
+        assert!(rows.end <= matrix.rows() && cols.end <= col_shifts.len());
+        let scratch = &mut scratch[..self.cut_words()];
+        for panel in panels.clone() {
+            let first = rows.start + panel * BLOCK;
+            let columns = first..(first + BLOCK).min(rows.end);
+            // First column that the last row of the panel does not have.
+            let end = match source.offset() {
+                Some(offset) => cols.end.min((columns.end - offset).max(cols.start)),
+                None => cols.end,
+            };
+            let entries = PanelSource { view: matrix.transposed(), columns, rows: cols.start..end, shifts: row_shifts };
+            let mut cutter = Cutter::new(&entries);
+            for (col, &shift) in col_shifts.iter().enumerate().take(end).skip(cols.start) {
+                let above = source.offset().map_or(0, |offset| (col + offset).saturating_sub(first));
+                let lanes = u8::MAX.checked_shl(above as u32).unwrap_or(0); // rows of the part
+                let signs = cutter.next_digits(lanes, shift, 2 * self.count + 1, scratch);
+                // The digits that count follow the one for rounding.
+                each(layout.cell(panel - panels.start, col - cols.start), &scratch[ROWS * BLOCK..], signs);
+            }
+        }
     }
 }
 
@@ -170,59 +214,22 @@ impl DigitTiles {
     }
 
     fn layout(&self, shape: TileShape) -> DigitTileLayout {
-        DigitTileLayout {
-            panels: shape.panels(),
-            padded_cols: shape.padded_cols(),
-            cell_words: self.digits.cell_words(),
-        }
-    }
-
-    /// Words of the digits of 8 entries, as they are cut out of their limbs.
-    fn cut_words(&self) -> usize {
-        padded(2 * self.digits.count).next_multiple_of(GROUP_DIGITS) * ROWS * BLOCK
-    }
-
-    /// Calls `each` with the first word of each cell of some panels of a tile that has entries, their digits without
-    /// signs, `ROWS * 8` words from one to the next, their signs, and the carries of rounding.
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-    fn cut(
-        &self,
-        source: &TileSource<'_>,
-        panels: Range<usize>,
-        scratch: &mut [u64],
-        mut each: impl FnMut(usize, &[u64], CutLanes),
-    ) {
-        let TileSource { matrix, rows, cols, row_shifts, col_shifts, .. } = source.clone();
-        let layout = self.layout(source.shape());
-        assert!(rows.end <= matrix.rows() && cols.end <= col_shifts.len());
-        let scratch = &mut scratch[..self.cut_words()];
-        for panel in panels.clone() {
-            let first = rows.start + panel * BLOCK;
-            let columns = first..(first + BLOCK).min(rows.end);
-            // First column that the last row of the panel does not have.
-            let end = match source.offset() {
-                Some(offset) => cols.end.min((columns.end - offset).max(cols.start)),
-                None => cols.end,
-            };
-            let entries = PanelSource { view: matrix.transposed(), columns, rows: cols.start..end, shifts: row_shifts };
-            let mut cutter = Cutter::new(&entries);
-            for (col, &shift) in col_shifts.iter().enumerate().take(end).skip(cols.start) {
-                let above = source.offset().map_or(0, |offset| (col + offset).saturating_sub(first));
-                let lanes = u8::MAX.checked_shl(above as u32).unwrap_or(0); // rows of the part
-                let signs = cutter.next_digits(lanes, shift, 2 * self.digits.count + 1, scratch);
-                // The digits that count follow the one for rounding.
-                each(layout.cell(panel - panels.start, col - cols.start), &scratch[ROWS * BLOCK..], signs);
-            }
-        }
+        self.digits.layout(shape)
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn load(tiles: &DigitTiles, source: &TileSource<'_>, panels: Range<usize>, words: &mut [u64], scratch: &mut [u64]) {
-    let (cell_words, mask) = (tiles.digits.cell_words(), _mm512_set1_epi64((1 << 52) - 1));
-    let (empty, bits) = tiles.digits.below_rest();
+pub(super) fn load(
+    digits: EntryDigits,
+    source: &TileSource<'_>,
+    panels: Range<usize>,
+    words: &mut [u64],
+    scratch: &mut [u64],
+) {
+    let (cell_words, mask) = (digits.cell_words(), _mm512_set1_epi64((1 << 52) - 1));
+    let (empty, bits) = digits.below_rest();
     let (raise, zero) = (Raise::new(bits), _mm512_setzero_si512());
-    tiles.cut(source, panels, scratch, |cell, digits, CutLanes { signs, carries }| {
+    digits.cut(source, panels, scratch, |cell, digits, CutLanes { signs, carries }| {
         let (zeros, cell) = words[cell..cell + cell_words].split_at_mut(empty * BLOCK);
         zeros.fill(0);
         let (mut more, mut below) = (_mm512_maskz_set1_epi64(carries, 1), zero);
@@ -249,7 +256,7 @@ fn load_operand(
     scratch: &mut [u64],
 ) {
     let digits = tiles.digits;
-    tiles.cut(source, panels, scratch, |cell, cut, signs| {
+    digits.cut(source, panels, scratch, |cell, cut, signs| {
         let cell = &mut words[cell..cell + digits.cell_words()];
         assert!(cut.len() >= ((digits.count - 1) * ROWS + 1) * BLOCK);
         // SAFETY: the cut digits and the cell have the lengths that `store` reads and writes.
@@ -267,7 +274,7 @@ fn load_integers(
 ) {
     let (layout, digits) = (tiles.layout(shape), tiles.digits);
     let (magnitudes, cut) = scratch.split_at_mut(BLOCK * integers.limbs);
-    let cut = &mut cut[..tiles.cut_words()];
+    let cut = &mut cut[..digits.cut_words()];
     for (panel, col) in (0..layout.panels).flat_map(|panel| (0..shape.cols_of(panel)).map(move |col| (panel, col))) {
         let signs = integers.read(panel, col, magnitudes);
         cut_integers::<{ ROWS * BLOCK }>(magnitudes, cut);
@@ -407,7 +414,7 @@ impl TileFormat for DigitTiles {
         let lanes = 2 * tile_rows.next_multiple_of(BLOCK);
         let integers = BLOCK * limbs_for(self.working_bits + 2);
         let pivot = column::value_limbs(self.digits) + space_words(self.working_bits);
-        (lanes + pivot + column::scratch_words(self.digits)).max(integers + self.cut_words())
+        (lanes + pivot + column::scratch_words(self.digits)).max(integers + self.digits.cut_words())
     }
 
     fn diagonal_bytes(&self, cols: usize) -> u64 {
@@ -440,7 +447,7 @@ impl TileDevices for DigitTiles {}
 impl TileEngine for DigitTiles {
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
         // SAFETY: the kernels exist only where `probe` found the instructions; so for all below.
-        unsafe { load(self, source, 0..source.shape().panels(), words, scratch) }
+        unsafe { load(self.digits, source, 0..source.shape().panels(), words, scratch) }
     }
 
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {

@@ -185,7 +185,7 @@ impl RowLanes {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load(digits: &[u64], at: usize) -> __m512i {
+pub(super) fn load(digits: &[u64], at: usize) -> __m512i {
     let digit = &digits[at * BLOCK..][..BLOCK];
     // SAFETY: the slice has 8 words.
     unsafe { _mm512_loadu_si512(digit.as_ptr().cast()) }
@@ -193,7 +193,7 @@ fn load(digits: &[u64], at: usize) -> __m512i {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn store(digits: &mut [u64], at: usize, value: __m512i) {
+pub(super) fn store(digits: &mut [u64], at: usize, value: __m512i) {
     let digit = &mut digits[at * BLOCK..][..BLOCK];
     // SAFETY: the slice has 8 words.
     unsafe { _mm512_storeu_si512(digit.as_mut_ptr().cast(), value) };
