@@ -125,7 +125,7 @@ fn signals_have_the_exit_code_of_the_page() {
 #[test]
 fn what_is_missing_of_a_certificate_is_explained() {
     let (no_primal, no_dual) = ("no primal point is feasible", "no dual point is feasible");
-    let unknown = "it is not known whether the dual side has a strictly feasible point: if it has, ";
+    let unknown = "it is not known whether the dual side has a strictly feasible point: if it has one, ";
     let early = "the run ended with a dual error of ";
     let cases = [
         (NO_DUAL, "", 0, [no_dual, "no lower bound: no dual point is feasible\n"]),
