@@ -26,13 +26,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             Matrix::from_fn(order, order, bits, |_, _| Float::with_val(bits, Float::random_bits(&mut rng)) - &half)?;
         let mut definite = a.clone();
         (0..order).try_for_each(|i| definite.set_f64(i, i, order as f64))?;
-        let (mut factors, mut lu, mut cholesky) = (Default::default(), f64::INFINITY, f64::INFINITY);
+        let (mut own, mut factor) = (Default::default(), Default::default());
+        let (mut lu, mut cholesky) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..turns {
             let start = Instant::now();
-            sunzi::lu_with(&ctx, &a, bits, &LuOptions::new())?;
+            sunzi::lu_into(&ctx, &a, bits, &LuOptions::new(), &mut own)?;
             lu = lu.min(start.elapsed().as_secs_f64());
             let (start, definite) = (Instant::now(), Symmetric::lower(&definite));
-            sunzi::cholesky_into(&ctx, definite, bits, &CholeskyOptions::new(), &mut factors)?;
+            sunzi::cholesky_into(&ctx, definite, bits, &CholeskyOptions::new(), &mut factor)?;
             cholesky = cholesky.min(start.elapsed().as_secs_f64());
         }
         println!("{order:5} {bits:5}  {lu:.3e}   {cholesky:.3e}    {:.2}", lu / (2.0 * cholesky));

@@ -50,7 +50,7 @@
 //! - `verb_into(ctx, operands, precision, &options, result)` writes into the caller's memory, a matrix or a block of
 //!   one ([`Destination`], [`SymmetricDestination`]), and returns the report.
 //!
-//! `cholesky_into`, `inverse_into` and `solve_refined_into` reuse the memory of an earlier result; `ldlt` and `lu` have
+//! `cholesky_into`, `lu_into`, `inverse_into` and `solve_refined_into` reuse the memory of an earlier result; `ldlt` has
 //! no `_into`. A [`Cholesky`], an [`Ldlt`] or an [`Lu`] can be used for any number of solves.
 //!
 //! # Modules
@@ -143,7 +143,7 @@ pub use ops::balls as ball;
 pub use ops::{Accuracy, GemmOptions, Outcome, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
 pub use ops::{Cholesky, CholeskyOptions, cholesky, cholesky_into, cholesky_with};
 pub use ops::{Inertia, Ldlt, LdltOptions, ldlt, ldlt_with};
-pub use ops::{Lu, LuOptions, lu, lu_with};
+pub use ops::{Lu, LuOptions, lu, lu_into, lu_with};
 pub use ops::{RefineOptions, solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
 pub use ops::{SymmOptions, Syr2kOptions, symm, symm_into, symm_with, syr2k, syr2k_into, syr2k_with};
 pub use ops::{TrmmOptions, TrsmOptions, trmm, trmm_into, trmm_with, trsm, trsm_into, trsm_with};

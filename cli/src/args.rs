@@ -8,6 +8,7 @@ mod eigenvalue;
 mod engine;
 mod factor;
 mod files;
+mod lu;
 mod paths;
 mod plan;
 mod product;
@@ -24,14 +25,15 @@ pub use eigenvalue::Eigenvalue;
 pub use engine::{CpuEngineArgs, EngineArgs, GIVE_BITS, GIVE_BITS_OR_DIGITS, Precision};
 pub use factor::{Cholesky, Factor, Inverse, NamedTriangle, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output, SolutionOutput};
+pub use lu::Lu;
 pub use paths::{Paths, RANK, of_rank};
-pub use plan::{Plan, PlanCholesky, PlanEigenvalue, PlanFactor, PlanGemm, PlanOperation, PlanPromise, PlanSolve};
-pub use plan::{PlanSyrk, PlanSystem, PlanTime, PlanTrsm};
+pub use plan::{Plan, PlanCholesky, PlanEigenvalue, PlanFactor, PlanGemm, PlanInverse, PlanMatrix, PlanOperation};
+pub use plan::{PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime, PlanTrsm};
 pub use product::{Gemm, ProductArgs, ProductStorage, Syrk};
 pub use sdp::{Places as SdpPlaces, Sdp};
 pub use simulate::{Simulate, Simulation, Soak};
-pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
-pub use verify::{VerifySdp, VerifySolve, VerifySyrk, VerifyTrsm};
+pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyLu};
+pub use verify::{VerifyOperation, VerifySdp, VerifySolve, VerifySyrk, VerifyTrsm};
 
 use clap::{ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
 use clap_complete::Shell;
@@ -157,6 +159,8 @@ pub enum Command {
     Gemm(Gemm),
     /// Factor a symmetric positive definite A as A = L L^T.
     Cholesky(Cholesky),
+    /// Factor any square A as P A = L U with partial pivoting.
+    Lu(Lu),
     /// Solve A X = B for a symmetric positive definite A or, with --general, for any square A.
     Solve(Solve),
     /// Compute the inverse of a symmetric positive definite A or, with --general, of any square A.
@@ -288,6 +292,7 @@ impl Arguments {
                 choices.precision.check(&choices.engine)
             }
             Command::Cholesky(args) => args.check(),
+            Command::Lu(args) => args.check(),
             Command::Solve(Solve { factor, general, .. }) | Command::Inverse(Inverse { factor, general, .. }) => {
                 factor.check(*general)
             }
@@ -314,7 +319,7 @@ mod tests {
     /// Every parameter that is a file is known to be read or written: a new one is added to either list.
     #[test]
     fn files_are_inputs_or_outputs() {
-        const INPUTS: [&str; 17] = [
+        const INPUTS: [&str; 18] = [
             "a",
             "accumulate",
             "b",
@@ -330,6 +335,7 @@ mod tests {
             "q",
             "right",
             "t",
+            "u",
             "weights",
             "x",
         ];

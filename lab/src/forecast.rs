@@ -9,8 +9,9 @@
 use std::time::Instant;
 use sunzi::gallery::{Kind, Size, generate};
 use sunzi::{
-    Accuracy, CholeskyOptions, Context, Error, GemmOptions, Matrix, Op, RefineOptions, Result, Symmetric, SyrkOptions,
-    TrsmOptions, cholesky_with, gemm_with, inverse_with, solve_refined_with, solve_with, syrk_with, trsm_with,
+    Accuracy, CholeskyOptions, Context, Error, GemmOptions, LuOptions, Matrix, Op, RefineOptions, Result, Symmetric,
+    SyrkOptions, TrsmOptions, cholesky_with, gemm_with, inverse_with, lu_with, solve_refined_with, solve_with,
+    syrk_with, trsm_with,
 };
 
 /// Products of numbers in the first run.
@@ -58,6 +59,10 @@ pub enum ForecastOperation {
     },
     /// `A^-1`; rows.
     Inverse,
+    /// `P A = L U`; rows.
+    Lu,
+    /// `A X = B` for a general `A`; rows, right-hand sides.
+    LuSolve,
 }
 
 /// An operation of a given size.
@@ -90,6 +95,8 @@ impl Workload {
             ForecastOperation::Trsm => (k * k * n / 2.0, k * k + k * n),
             ForecastOperation::Solve { .. } => (k * k * (k / 6.0 + n), k * k + k * n),
             ForecastOperation::Inverse => (k * k * k / 2.0, k * k),
+            ForecastOperation::Lu => (k * k * k / 3.0, 2.0 * k * k),
+            ForecastOperation::LuSolve => (k * k * (k / 3.0 + n), 2.0 * k * k + k * n),
         };
         ForecastWork { products, entries }
     }
@@ -97,8 +104,9 @@ impl Workload {
     /// The sides that the operation has.
     fn own_sides(&self) -> &[usize] {
         let count = match self.operation {
-            ForecastOperation::Cholesky | ForecastOperation::Inverse => 1,
-            ForecastOperation::Syrk | ForecastOperation::Trsm | ForecastOperation::Solve { .. } => 2,
+            ForecastOperation::Cholesky | ForecastOperation::Inverse | ForecastOperation::Lu => 1,
+            ForecastOperation::Syrk | ForecastOperation::Trsm => 2,
+            ForecastOperation::Solve { .. } | ForecastOperation::LuSolve => 2,
             ForecastOperation::Gemm => 3,
         };
         &self.sides[..count]
@@ -162,6 +170,14 @@ impl Workload {
             ForecastOperation::Inverse => {
                 let a = definite()?;
                 timed(|| inverse_with(ctx, Symmetric::lower(&a), bits, &options).map(drop))
+            }
+            ForecastOperation::Lu => {
+                let (a, options) = (random(k, k)?, LuOptions::new().accuracy(self.accuracy));
+                timed(|| lu_with(ctx, &a, bits, &options).map(drop))
+            }
+            ForecastOperation::LuSolve => {
+                let (a, b, options) = (random(k, k)?, random(k, n)?, LuOptions::new().accuracy(self.accuracy));
+                timed(|| lu_with(ctx, &a, bits, &options)?.result.solve(ctx, &b, bits).map(drop))
             }
         }
     }
@@ -271,13 +287,15 @@ mod tests {
         Workload { operation, sides, precision_bits: 200, accuracy: Accuracy::Norm }
     }
 
-    const ALL: [(ForecastOperation, [usize; 3]); 6] = [
+    const ALL: [(ForecastOperation, [usize; 3]); 8] = [
         (ForecastOperation::Syrk, [3000, 900, 1]),
         (ForecastOperation::Gemm, [800, 700, 5]),
         (ForecastOperation::Cholesky, [1200, 1, 1]),
         (ForecastOperation::Trsm, [900, 400, 1]),
         (ForecastOperation::Solve { refine_from: None }, [900, 1, 1]),
         (ForecastOperation::Inverse, [700, 1, 1]),
+        (ForecastOperation::Lu, [900, 1, 1]),
+        (ForecastOperation::LuSolve, [700, 300, 1]),
     ];
 
     /// Where times follow two paces exactly, the forecast is exact (nearly, where runs cannot separate them), and no

@@ -10,6 +10,7 @@ mod disk;
 mod factors;
 #[cfg(target_os = "linux")]
 mod files;
+mod lu;
 mod solves;
 mod storage;
 

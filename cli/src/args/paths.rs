@@ -11,13 +11,16 @@ use sunzi::{Error, Result};
 pub const RANK: &str = "{rank}";
 
 /// Parameters that are written, and how messages call them; all other files are read.
-const OUTPUTS: [(&str, &str); 6] = [
+const OUTPUTS: [(&str, &str); 9] = [
     ("path", "the output"),
     ("output", "the output"),
     ("report", "the report"),
     ("trace", "the trace"),
     ("plot", "the plot"),
     ("sweep", "the plot"),
+    ("lower_factor", "the factor L"),
+    ("upper_factor", "the factor U"),
+    ("row_order", "the order of the rows"),
 ];
 
 /// Whether the parameter of this name is a file that is written.

@@ -67,16 +67,19 @@ pub enum PlanOperation {
     /// Cholesky factorisation A = L L^T, on this machine or on a cluster, in memory or out of core.
     #[command(after_help = CHOLESKY)]
     Cholesky(PlanCholesky),
+    /// LU factorisation P A = L U of any square A.
+    #[command(after_help = "Example:\n  sunzi plan lu --rows 3000 --precision 512 --memory 8G")]
+    Lu(PlanMatrix),
     /// Triangular system T X = B.
     #[command(after_help = "Example:\n  sunzi plan trsm --rows 5000 --cols 100 --precision 512")]
     Trsm(PlanTrsm),
-    /// System A X = B for a symmetric positive definite A, including its factorisation, on this machine or on a
-    /// cluster, in memory or out of core.
+    /// System A X = B for a symmetric positive definite A or, with --general, for any square A, including its
+    /// factorisation, on this machine or on a cluster, in memory or out of core.
     #[command(after_help = SOLVE)]
     Solve(PlanSystem),
-    /// Inverse of a symmetric positive definite A, including its factorisation.
+    /// Inverse of a symmetric positive definite A or, with --general, of any square A, including its factorisation.
     #[command(after_help = "Example:\n  sunzi plan inverse --rows 3000 --precision 512")]
-    Inverse(PlanFactor),
+    Inverse(PlanInverse),
     /// Proven interval for an extreme eigenvalue of a symmetric A.
     #[command(after_help = "Example:\n  sunzi plan eigenvalue --rows 2000 --precision 256 --memory 8G")]
     Eigenvalue(PlanEigenvalue),
@@ -220,18 +223,35 @@ pub struct PlanCholesky {
     pub storage: PlanStorage,
 }
 
-/// `sunzi plan inverse`, and what `sunzi plan cholesky` shares with it.
+/// `sunzi plan inverse`.
+#[derive(Args, Clone, Debug)]
+pub struct PlanInverse {
+    /// Plan for any square A, factored by LU with partial pivoting.
+    #[arg(long, conflicts_with = "tile")]
+    pub general: bool,
+    #[command(flatten)]
+    pub factor: PlanFactor,
+}
+
+/// The factorisation of a symmetric matrix.
 #[derive(Args, Clone, Debug)]
 pub struct PlanFactor {
+    /// Number of rows of a tile [default: chosen by size and precision].
+    #[arg(long, value_name = "NB", value_parser = positive)]
+    pub tile: Option<usize>,
+    #[command(flatten)]
+    pub matrix: PlanMatrix,
+}
+
+/// A matrix to factor: `sunzi plan lu`, and what other plans share with it.
+#[derive(Args, Clone, Debug)]
+pub struct PlanMatrix {
     /// Number of rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
-    /// Number of rows of a tile [default: chosen by size and precision].
-    #[arg(long, value_name = "NB", value_parser = positive)]
-    pub tile: Option<usize>,
     #[command(flatten)]
     pub promise: PlanPromise,
     #[command(flatten)]
@@ -260,6 +280,9 @@ pub struct PlanSystem {
     #[arg(long, value_name = "BITS", value_parser = precision,
         conflicts_with_all = ["accuracy", "range_bits", "nodes", "ranks_per_node", "storage"])]
     pub refine_from: Option<u32>,
+    /// Plan for any square A, factored by LU with partial pivoting.
+    #[arg(long, conflicts_with_all = ["refine_from", "nodes", "ranks_per_node", "storage"])]
+    pub general: bool,
     #[command(flatten)]
     pub solve: PlanSolve,
     #[command(flatten)]
@@ -293,21 +316,11 @@ pub struct PlanTrsm {
 /// The sizes of `sunzi plan solve`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanSolve {
-    /// Number of rows of the matrix.
-    #[arg(long, value_name = "K", value_parser = size)]
-    pub rows: usize,
     /// Number of right-hand sides.
     #[arg(long, value_name = "M", value_parser = size)]
     pub cols: usize,
-    /// Bits of every significand.
-    #[arg(long, short, value_name = "B", value_parser = precision)]
-    pub precision: u32,
     #[command(flatten)]
-    pub promise: PlanPromise,
-    #[command(flatten)]
-    pub time: PlanTime,
-    #[command(flatten)]
-    pub engine: EngineArgs,
+    pub matrix: PlanMatrix,
 }
 
 impl Plan {
@@ -326,13 +339,14 @@ impl Plan {
                 check_reach(args.precision, args.engine.kernel)
             }
             PlanOperation::Cholesky(PlanCholesky { factor, storage, .. }) => {
-                factor.promise.check()?;
-                storage.check(factor.promise.accuracy)
+                factor.matrix.promise.check()?;
+                storage.check(factor.matrix.promise.accuracy)
             }
-            PlanOperation::Inverse(args) => args.promise.check(),
+            PlanOperation::Inverse(args) => args.factor.matrix.promise.check(),
+            PlanOperation::Lu(args) => args.promise.check(),
             PlanOperation::Solve(PlanSystem { solve, storage, .. }) => {
-                solve.promise.check()?;
-                storage.check(solve.promise.accuracy)
+                solve.matrix.promise.check()?;
+                storage.check(solve.matrix.promise.accuracy)
             }
             PlanOperation::Eigenvalue(args) => check_reach(args.precision, args.engine.kernel),
             PlanOperation::Trsm(args) => check_reach(args.precision, args.engine.kernel),

@@ -10,7 +10,7 @@ use sunzi_session::units::parse_count;
 
 /// The end of `sunzi verify --help`.
 const EXAMPLES: &str = "Examples:\n  sunzi verify syrk P.mtx Q.mtx\n  sunzi verify cholesky A.mtx L.mtx\n  \
-    sunzi verify solve A.mtx B.mtx X.mtx\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n  \
+    sunzi verify lu A.mtx L.mtx U.mtx P.csv\n      sunzi verify solve A.mtx B.mtx X.mtx\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n  \
     sunzi verify inverse A.mtx X.mtx\n  sunzi verify sdp theta1.dat-s out/certificate\n\n\
     The exit code is 5 if the bound does not hold.";
 
@@ -32,6 +32,8 @@ pub enum VerifyOperation {
     Gemm(VerifyGemm),
     /// A Cholesky factor L with A = L L^T; every entry of the residual is checked.
     Cholesky(VerifyCholesky),
+    /// LU factors of A with P A = L U.
+    Lu(VerifyLu),
     /// A solution X of A X = B for a symmetric positive definite A.
     Solve(VerifySolve),
     /// A solution X of op(T) X = alpha B or X op(T) = alpha B for a triangular T.
@@ -51,6 +53,7 @@ impl Verify {
         match &self.operation {
             VerifyOperation::Syrk(_) | VerifyOperation::Gemm(_) | VerifyOperation::Sdp(_) => Ok(()),
             VerifyOperation::Cholesky(VerifyCholesky { choices, .. })
+            | VerifyOperation::Lu(VerifyLu { choices, .. })
             | VerifyOperation::Solve(VerifySolve { choices, .. })
             | VerifyOperation::Trsm(VerifyTrsm { choices, .. })
             | VerifyOperation::Inverse(VerifyInverse { choices, .. }) => choices.precision.check(&choices.engine),
@@ -139,6 +142,23 @@ pub struct VerifyCholesky {
     pub l: PathBuf,
     #[command(flatten)]
     pub triangle: Triangle,
+    #[command(flatten)]
+    pub choices: SystemCheck,
+}
+
+/// `sunzi verify lu`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  sunzi verify lu A.mtx L.mtx U.mtx P.csv\n\nThe bound of entry (i, j) of the \
+                        residual P A - L U is 2^(2-b) ||l_i|| ||u_j||, where l_i is row i of L and u_j column j of U.")]
+pub struct VerifyLu {
+    /// The matrix A.
+    pub a: PathBuf,
+    /// The factor L, unit lower triangular.
+    pub l: PathBuf,
+    /// The factor U, upper triangular.
+    pub u: PathBuf,
+    /// The order of the rows, as `sunzi lu --row-order` writes it.
+    pub p: PathBuf,
     #[command(flatten)]
     pub choices: SystemCheck,
 }

@@ -26,6 +26,7 @@ fn reason(command: &Command) -> Option<OneRank> {
     let of = |what, remedy| Some(OneRank { what, remedy });
     match command {
         Command::Cholesky(args) => factor_reason(&args.factor),
+        Command::Lu(_) => of("lu", THREADS),
         Command::Solve(args) if args.general => of("--general", THREADS),
         Command::Inverse(args) if args.general => of("--general", THREADS),
         Command::Solve(args) if args.sweep.is_some() => of("--sweep", THREADS),

@@ -3,8 +3,8 @@
 mod cluster;
 
 use crate::args::{
-    PlanCholesky, PlanEigenvalue, PlanFactor, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem,
-    PlanTime, PlanTrsm,
+    PlanCholesky, PlanEigenvalue, PlanFactor, PlanGemm, PlanInverse, PlanMatrix, PlanOperation, PlanPromise, PlanSolve,
+    PlanSyrk, PlanSystem, PlanTime, PlanTrsm,
 };
 use crate::commands::factor::usual_range_bits;
 use crate::session::Session;
@@ -14,10 +14,10 @@ use sunzi::distributed::{ClusterShape, even_operand_bytes, even_share, plan_syrk
 use sunzi::eigenvalue::{EigenvaluePlan, plan_extreme_eigenvalue};
 use sunzi::plans::{
     CholeskyPlan, Plan, ProductPlanOptions, SolvePlan, UpdatePlan, plan_cholesky, plan_gemm_with, plan_inverse,
-    plan_solve, plan_solve_refined, plan_syrk_with, plan_trsm, plan_weighted_gram,
+    plan_lu, plan_lu_solve, plan_solve, plan_solve_refined, plan_syrk_with, plan_trsm, plan_weighted_gram,
 };
-use sunzi::report::Path;
-use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, RefineOptions, Result};
+use sunzi::report::{LuReport, Path};
+use sunzi::{Accuracy, CholeskyOptions, Context, LuOptions, Matrix, RefineOptions, Result};
 use sunzi_lab::forecast::{ForecastOperation, TIMED_BYTES, Workload, forecast};
 use sunzi_session::engine::{Engine, least_bytes, limited};
 use sunzi_session::memory::{Budget, NodeProcesses};
@@ -169,21 +169,26 @@ pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
         },
         PlanOperation::Gemm(args) => gemm(session, args),
         PlanOperation::Cholesky(PlanCholesky { factor, cluster, storage }) => {
-            match (storage.storage, cluster.shape(factor.engine.threads)) {
+            match (storage.storage, cluster.shape(factor.matrix.engine.threads)) {
                 (true, shape) => cluster::cholesky_above_disk(session, factor, shape),
                 (false, Some(shape)) => cluster::cholesky(session, factor, shape),
                 (false, None) => cholesky(session, factor),
             }
         }
+        PlanOperation::Lu(args) => lu(session, args),
         PlanOperation::Trsm(args) => trsm(session, args),
-        PlanOperation::Solve(PlanSystem { refine_from, solve: args, cluster, storage }) => {
-            match (storage.storage, cluster.shape(args.engine.threads)) {
+        PlanOperation::Solve(PlanSystem { refine_from, general, solve: args, cluster, storage }) => {
+            match (storage.storage, cluster.shape(args.matrix.engine.threads)) {
                 (true, shape) => cluster::solve_above_disk(session, args, shape),
                 (false, Some(shape)) => cluster::solve(session, args, shape),
+                (false, None) if *general => general_system(session, &args.matrix, args.cols),
                 (false, None) => solve(session, args, *refine_from),
             }
         }
-        PlanOperation::Inverse(args) => inverse(session, args),
+        PlanOperation::Inverse(PlanInverse { general: true, factor: PlanFactor { matrix, .. } }) => {
+            general_system(session, matrix, matrix.rows)
+        }
+        PlanOperation::Inverse(args) => inverse(session, &args.factor),
         PlanOperation::Eigenvalue(args) => eigenvalue(session, args),
     }
 }
@@ -233,8 +238,8 @@ fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
 }
 
 fn cholesky(session: &mut Session, args: &PlanFactor) -> Result<()> {
-    let PlanFactor { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
-    let options = factor_options(promise, order).tile_rows(tile_rows);
+    let PlanMatrix { rows: order, precision, promise, time, ref engine } = args.matrix;
+    let options = factor_options(promise, order).tile_rows(args.tile);
     let workload = workload(ForecastOperation::Cholesky, [order, 1, 1], precision, options.accuracy);
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
     let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &options);
@@ -242,11 +247,34 @@ fn cholesky(session: &mut Session, args: &PlanFactor) -> Result<()> {
 }
 
 fn inverse(session: &mut Session, args: &PlanFactor) -> Result<()> {
-    let PlanFactor { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
-    let options = factor_options(promise, order).tile_rows(tile_rows);
+    let PlanMatrix { rows: order, precision, promise, time, ref engine } = args.matrix;
+    let options = factor_options(promise, order).tile_rows(args.tile);
     let workload = workload(ForecastOperation::Inverse, [order, 1, 1], precision, options.accuracy);
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
     request.show(session, |ctx| plan_inverse(ctx, order, precision, &options), describe_solve)
+}
+
+/// Options for the LU factors of a matrix of `order` rows.
+fn lu_options(promise: PlanPromise, order: usize) -> LuOptions {
+    let range_bits = promise.range_bits.unwrap_or_else(|| usual_range_bits(order));
+    LuOptions::new().accuracy(promise.accuracy).range_bits(range_bits)
+}
+
+fn lu(session: &mut Session, args: &PlanMatrix) -> Result<()> {
+    let PlanMatrix { rows: order, precision, promise, time, ref engine } = *args;
+    let options = lu_options(promise, order);
+    let workload = workload(ForecastOperation::Lu, [order, 1, 1], precision, options.accuracy);
+    let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
+    request.show(session, |ctx| plan_lu(ctx, order, precision, precision, &options), describe_lu)
+}
+
+/// A system with any square matrix, or its inverse.
+fn general_system(session: &mut Session, args: &PlanMatrix, cols: usize) -> Result<()> {
+    let PlanMatrix { rows: order, precision, promise, time, ref engine } = *args;
+    let options = lu_options(promise, order);
+    let workload = workload(ForecastOperation::LuSolve, [order, cols, 1], precision, options.accuracy);
+    let request = Request::new(engine, system_bytes(order, cols, precision)).timing(time, workload);
+    request.show(session, |ctx| plan_lu_solve(ctx, (order, cols), precision, &options), describe_solve)
 }
 
 fn eigenvalue(session: &mut Session, args: &PlanEigenvalue) -> Result<()> {
@@ -263,7 +291,7 @@ fn trsm(session: &mut Session, args: &PlanTrsm) -> Result<()> {
 }
 
 fn solve(session: &mut Session, args: &PlanSolve, refine_from: Option<u32>) -> Result<()> {
-    let PlanSolve { rows: order, cols, precision, promise, time, ref engine } = *args;
+    let PlanSolve { cols, matrix: PlanMatrix { rows: order, precision, promise, time, ref engine } } = *args;
     let options = factor_options(promise, order);
     let refined = ForecastOperation::Solve { refine_from };
     let workload = workload(refined, [order, cols, 1], precision, options.accuracy);
@@ -320,6 +348,27 @@ fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> 
         format!("{name:<15} {}: updates by {kernel}, {moduli} moduli, {bytes} of its memory per tile", device.name)
     }));
     lines.push(planned(plan.planned_bytes, request));
+    lines
+}
+
+fn describe_lu(plan: &LuReport, request: &Request<'_>) -> Vec<String> {
+    let LuReport { order, precision_bits, working_bits, growth_bits, kernel, threads, primes, .. } = plan;
+    let (threads, result_bytes) =
+        (counted(*threads, "thread"), Matrix::bytes_for(plan.order, plan.order, plan.precision_bits));
+    let mut lines = vec![format!(
+        "P A = L U: {order} x {order} at {precision_bits} bits (working {working_bits}), kernel {kernel}, {threads}"
+    )];
+    lines.extend(promise(plan.accuracy, plan.range_bits));
+    lines.extend([
+        format!("primes          {primes}"),
+        format!(
+            "growth          U at most 2^{growth_bits} times the largest entries of the columns; more takes more memory"
+        ),
+        operands(request),
+        part("result", result_bytes, ""),
+        part("rest", plan.planned_bytes - result_bytes, "residues, integers, scratch, tables"),
+        planned(plan.planned_bytes, request),
+    ]);
     lines
 }
 

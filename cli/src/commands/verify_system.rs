@@ -1,9 +1,9 @@
-//! `sunzi verify cholesky`, `solve`, `trsm` and `inverse`: checks a stored factor or solution. It succeeds if and only
+//! `sunzi verify cholesky`, `lu`, `solve`, `trsm` and `inverse`: checks a stored factor or solution. It succeeds if and only
 //! if every tested residual is within its bound.
 
 use super::trsm::scalar;
 use super::verify::{counted_from_one, tests_made};
-use crate::args::{SystemCheck, VerifyCholesky, VerifyInverse, VerifySolve, VerifyTrsm};
+use crate::args::{SystemCheck, VerifyCholesky, VerifyInverse, VerifyLu, VerifySolve, VerifyTrsm};
 use crate::files::has_blocks;
 use crate::input::{Announced, Reader};
 use crate::progress::{Stage, product_seconds};
@@ -16,8 +16,8 @@ use std::time::Instant;
 use sunzi::advanced::store::available_bytes;
 use sunzi::io::MatrixFile;
 use sunzi::verify::{FileFactorOptions, Verification, VerifyOptions};
-use sunzi::verify::{verify_cholesky, verify_cholesky_files, verify_inverse, verify_solve, verify_trsm};
-use sunzi::{Context, IndexBase, Result, Side, Uplo};
+use sunzi::verify::{verify_cholesky, verify_cholesky_files, verify_inverse, verify_lu, verify_solve, verify_trsm};
+use sunzi::{Context, Error, IndexBase, Lu, Matrix, Result, Side, Uplo};
 use sunzi_session::engine::limited;
 use sunzi_session::session::Session as _;
 
@@ -74,6 +74,71 @@ fn is_above_memory(reader: &Reader<'_>, config: &VerifyCholesky) -> Result<bool>
     let bytes = matrices.iter().map(Announced::bytes).fold(0, u64::saturating_add);
     let limit = config.choices.engine.budget(0).map(|budget| budget.left()).or_else(available_bytes);
     Ok(limit.is_some_and(|limit| bytes > limit / 2))
+}
+
+pub fn lu(session: &mut Session, config: &VerifyLu) -> Result<()> {
+    let claim = Claim {
+        start: Instant::now(),
+        choices: &config.choices,
+        result: &config.l,
+        operation: "lu",
+        equation: "P A = L U",
+    };
+    let reader = claim.reader(session)?.in_full(0);
+    claim.expect(session, &reader, &[&config.a, &config.l, &config.u]);
+    let a = reader.matrix(&config.a)?;
+    let (l, u) = (reader.matrix(&config.l)?, reader.matrix(&config.u)?);
+    let factors = Lu::from_factors(in_one(&l, &u)?, row_order(&reader.matrix(&config.p)?)?)?;
+    let found = claim.decide(session, &reader, |ctx, bits, options| verify_lu(ctx, &a, &factors, bits, options))?;
+    let bits = reader.precision_bits();
+    claim.report(session, bits, &found, &tests_made(&found))
+}
+
+/// `L` and `U` in one matrix; they must be a unit lower and an upper triangle of the same order.
+fn in_one(l: &Matrix, u: &Matrix) -> Result<Matrix> {
+    let shapes = [(l.rows(), l.cols()), (u.rows(), u.cols())];
+    if shapes[0] != shapes[1] {
+        return Err(Error::shape_mismatch("verify lu", shapes[0], shapes[1]));
+    }
+    let (order, operation) = (l.rows(), "verify lu");
+    if l.cols() != order {
+        return Err(Error::NotSquare { operation, rows: order, cols: l.cols() });
+    }
+    let wrong = |name: &str, kind: &str, place: (usize, usize)| {
+        let place = IndexBase::One.place(place.0, place.1);
+        let message = format!("{operation}: the entry of {name} at {place} is not that of {kind} triangular matrix");
+        Err(Error::verification(message))
+    };
+    let mut entries = Matrix::zeros(order, order, l.precision_bits().max(u.precision_bits()))?;
+    for (row, col) in (0..order).flat_map(|col| (0..order).map(move |row| (row, col))) {
+        let (lower, upper) = (l.float(row, col), u.float(row, col));
+        if row <= col && lower != u32::from(row == col) {
+            return wrong("L", "a unit lower", (row, col));
+        }
+        if row > col && !upper.is_zero() {
+            return wrong("U", "an upper", (row, col));
+        }
+        entries.set_float(row, col, if row > col { &lower } else { &upper })?;
+    }
+    Ok(entries)
+}
+
+/// The numbers of the rows, counted from 0, of a row or a column of numbers counted from 1.
+fn row_order(numbers: &Matrix) -> Result<Vec<usize>> {
+    let count = numbers.rows() * numbers.cols();
+    if numbers.rows() != count && numbers.cols() != count {
+        let (rows, cols) = (numbers.rows(), numbers.cols());
+        let message = format!("the order of the rows must be one row or one column, but it is {rows} x {cols}");
+        return Err(Error::InvalidArgument(message));
+    }
+    let number = |at: usize| {
+        let value = if numbers.cols() == 1 { numbers.float(at, 0) } else { numbers.float(0, at) };
+        let integer = value.to_integer().filter(|integer| *integer == value && *integer >= 1 && *integer <= count);
+        let wrong =
+            || format!("entry {} of the order of {count} rows is {value}: it must be from 1 to {count}", at + 1);
+        integer.and_then(|integer| integer.to_usize()).map(|number| number - 1).ok_or_else(wrong)
+    };
+    (0..count).map(number).collect::<std::result::Result<_, _>>().map_err(Error::InvalidArgument)
 }
 
 pub fn solve(session: &mut Session, config: &VerifySolve) -> Result<()> {

@@ -3,6 +3,7 @@
 use super::sandbox::{Sandbox, named_minimum};
 use sunzi::Matrix;
 use sunzi::io::ReadOptions;
+use sunzi::rug::ops::Pow;
 use sunzi::rug::{Float, Integer, Rational};
 
 /// `[0 2 3; 4 5 6; 7 8 10]`, whose first pivot is in another row, and `A [1 -2; 2 1; 3 0]`.
@@ -214,4 +215,105 @@ fn a_limit_that_is_too_small_names_one_that_works() {
     let limited = sandbox.bytes("X.bin");
     sandbox.run(line);
     assert!(limited == sandbox.bytes("X.bin"));
+}
+
+/// The factors of a small matrix, by hand, and those of larger ones by exact products; both are verified.
+#[test]
+fn factors_are_written_with_the_order_of_their_rows() {
+    let sandbox = small();
+    let outputs = "--lower L.csv --upper U.csv --row-order P.csv";
+    let text = sandbox.run(&format!("lu A.csv {outputs} -p 128 --det --condition --report r.json"));
+    assert!(text.starts_with("L.csv, U.csv, P.csv: 3 x 3 at 128 bits (direct, 1 thread"), "{text}");
+    // The determinant is that of [0 2 3; 4 5 6; 7 8 10].
+    assert!(text.contains("\ndeterminant of A: -5.0000000000") && text.contains(" digits proven)\n"), "{text}");
+    assert!(text.contains("\ncondition of A in the 1-norm: about "), "{text}");
+    assert_eq!(sandbox.text("P.csv").split_whitespace().collect::<Vec<_>>(), ["3", "1", "2"]);
+    let (a, l, u) = (read(&sandbox, "A.csv", 128), read(&sandbox, "L.csv", 128), read(&sandbox, "U.csv", 128));
+    for (row, of_a) in [2, 0, 1].into_iter().enumerate() {
+        for col in 0..3 {
+            let product = (0..3).fold(Rational::new(), |sum, k| sum + exact(&l, row, k) * exact(&u, k, col));
+            let error = (exact(&a, of_a, col) - product).abs();
+            assert!(error < Rational::from((1, Integer::from(1) << 120)), "({row}, {col})");
+            assert!((row >= col || l.float(row, col).is_zero()) && (row <= col || u.float(row, col).is_zero()));
+        }
+        assert_eq!(l.float(row, row), 1);
+    }
+    let report = sandbox.json("r.json");
+    assert_eq!((&report["operation"], &report["order"]), (&"lu".into(), &3.into()));
+    assert!(report["determinant_certified"].as_f64().unwrap() > 30.0, "{report}");
+    let verified = sandbox.run("verify lu A.csv L.csv U.csv P.csv -p 128");
+    assert!(verified.starts_with("L.csv: P A = L U to 128 bits (4 random vectors, 9 entries; "), "{verified}");
+    sandbox.run("gen random --rows 40 --cols 40 --precision 200 --seed 5 -o R.bin");
+    for accuracy in ["entrywise", "norm"] {
+        for threads in [1, 2] {
+            let names = format!("--lower L{threads}.bin --upper U{threads}.bin --row-order P{threads}.csv");
+            sandbox.run(&format!("lu R.bin {names} --accuracy {accuracy} --threads {threads}"));
+        }
+        for name in ["L", "U"] {
+            assert!(sandbox.bytes(&format!("{name}1.bin")) == sandbox.bytes(&format!("{name}2.bin")), "{accuracy}");
+        }
+    }
+    sandbox.run("lu R.bin --lower L.bin --upper U.bin --row-order P.csv");
+    sandbox.run("verify lu R.bin L.bin U.bin P.csv");
+    // Numbers only: nothing is written.
+    let before = sandbox.names();
+    assert!(sandbox.run("lu R.bin --det").contains("determinant of A: "));
+    assert_eq!(sandbox.names(), before);
+}
+
+/// A singular matrix within the rounding of its fractions has no proven digit.
+#[test]
+fn a_determinant_has_no_more_digits_than_its_matrix() {
+    let sandbox = Sandbox::new();
+    sandbox.write("A.csv", "1/3,2/3\n1/7,2/7\n");
+    let output = sandbox.output("lu A.csv --det -p 100");
+    let text = format!("{}{}", output.stdout, output.stderr);
+    assert!(text.contains("no digit is proven") || text.contains("all candidates for the pivot are 0"), "{text}");
+    // Hilbert's matrix of order 8 has the determinant 1 / 365356847125734485878112256000000.
+    let row = |i: usize| (0..8).map(|j| format!("1/{}", i + j + 1)).collect::<Vec<_>>().join(",");
+    sandbox.write("H.csv", (0..8).map(|i| row(i) + "\n").collect::<String>());
+    let text = sandbox.run("lu H.csv --det -p 120 --report r.json");
+    let words = text.split("determinant of A: ").nth(1).unwrap().split_whitespace().collect::<Vec<_>>();
+    let (value, digits) = (words[0], words[1].trim_start_matches('(').parse::<i32>().unwrap());
+    let exact = Integer::from_str_radix("365356847125734485878112256000000", 10).unwrap();
+    let stated = Float::with_val(400, Float::parse(value).unwrap());
+    let error = (stated * &exact - 1u32).abs();
+    let bound = Float::with_val(400, 10).pow(-digits) * 2u32;
+    assert!(digits > 20 && error <= bound, "{text}: {error}");
+}
+
+#[test]
+fn lines_of_lu_that_cannot_be_carried_out_are_refused() {
+    let sandbox = small();
+    sandbox.write("S.csv", "1,2,3\n2,4,6\n1,1,1\n");
+    sandbox.write("W.csv", "6,2,3\n4,5,6\n");
+    sandbox.run("lu A.csv --lower L.csv --upper U.csv --row-order P.csv -p 128");
+    sandbox.write("Q.csv", "1\n1\n2\n");
+    sandbox.write("N.csv", "1\n2.5\n3\n");
+    sandbox.write("M.csv", "1,2\n3,4\n");
+    sandbox.write("I.csv", "1\n2\n3\n");
+    let before = sandbox.names();
+    for (line, code, text) in [
+        ("lu A.csv -p 64", 2, "nothing is requested: give --lower, --upper or --row-order"),
+        ("lu A.csv --det", 2, "give --precision"),
+        ("lu S.csv --lower X.csv -p 64", 3, "in column 3 all candidates for the pivot are 0"),
+        ("lu W.csv --lower X.csv -p 64", 3, "W.csv: lu: the matrix is 2 x 3, but must be square"),
+        ("lu A.csv --lower X.csv --upper X.csv -p 64", 2, "are the same file"),
+        ("lu A.csv --lower A.csv -p 64", 2, "the factor L A.csv would replace the input A.csv"),
+        ("lu A.csv --lower X -p 64", 2, "X: the name does not determine the format"),
+        ("verify lu A.csv L.csv U.csv I.csv -p 128", 5, "verify lu: the residual at row 1"),
+        ("verify lu A.csv L.csv U.csv Q.csv -p 128", 2, "does not have row 0 exactly once"),
+        ("verify lu A.csv L.csv U.csv N.csv -p 128", 2, "entry 2 of the order of 3 rows is 2.5"),
+        ("verify lu A.csv L.csv U.csv M.csv -p 128", 2, "must be one row or one column, but it is 2 x 2"),
+        ("verify lu A.csv U.csv L.csv P.csv -p 128", 5, "is not that of a unit lower triangular matrix"),
+        ("verify lu A.csv L.csv L.csv P.csv -p 128", 5, "is not that of an upper triangular matrix"),
+        ("verify lu S.csv L.csv U.csv P.csv -p 128", 5, "the residual"),
+    ] {
+        let error = sandbox.fail(line, code);
+        assert!(error.contains(text), "{line}: {error}");
+        assert_eq!(sandbox.names(), before, "{line}");
+    }
+    sandbox.run("gen random --rows 200 --cols 200 --precision 200 -o R.bin");
+    let error = sandbox.fail("lu R.bin --det --memory 34M --threads 1", 4);
+    sandbox.run(&format!("lu R.bin --lower X.bin --memory {} --threads 1", named_minimum(&error)));
 }

@@ -34,6 +34,31 @@ fn the_plan_of_a_factorisation_is_what_a_run_takes() {
 }
 
 #[test]
+fn the_plan_of_an_lu_factorisation_is_what_a_run_takes() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 90 --cols 90 --precision 200 --seed 3 -o A.bin");
+    for choice in ["--threads 1", "--threads 2 --accuracy norm", "--threads 1 --kernel reference"] {
+        sandbox.run(&format!("lu A.bin --upper U.bin {choice} --report r.json"));
+        let run = sandbox.json("r.json");
+        let range_bits = number(&run["factorisation"], "range_bits");
+        let range = if range_bits > 0 { format!("--range-bits {range_bits}") } else { String::new() };
+        let line = format!("plan lu --rows 90 --precision 200 {choice} {range} --no-time --report p.json");
+        let (text, plan) = (sandbox.run(&line), sandbox.json("p.json"));
+        let planned = number(&plan, "planned_bytes");
+        assert!(text.contains(&format!("({planned} bytes, operands excluded)")), "{text}");
+        for key in ["planned_bytes", "working_bits", "range_bits", "primes", "threads", "order", "kernel"] {
+            assert_eq!(plan[key], run["factorisation"][key], "{key}, {choice}");
+        }
+    }
+    for line in [
+        "plan solve --rows 90 --cols 3 -p 200 --general --refine-from 100",
+        "plan inverse --rows 9 -p 200 --general --tile 3",
+    ] {
+        assert!(sandbox.fail(line, 2).contains("cannot be used with"), "{line}");
+    }
+}
+
+#[test]
 fn the_plan_of_a_solve_is_near_what_a_run_reports_and_names_the_least_limit() {
     let sandbox = Sandbox::new();
     sandbox.run("gen random --rows 80 --cols 70 --precision 200 --seed 3 -o P.bin");
@@ -247,7 +272,15 @@ fn a_plan_out_of_core_is_what_a_run_takes() {
 #[test]
 fn a_plan_and_a_refusal_name_what_the_process_takes() {
     let sandbox = Sandbox::new();
-    for line in ["syrk --rows 90 --cols 60", "cholesky --rows 60", "solve --rows 60 --cols 9", "eigenvalue --rows 60"] {
+    for line in [
+        "syrk --rows 90 --cols 60",
+        "cholesky --rows 60",
+        "solve --rows 60 --cols 9",
+        "eigenvalue --rows 60",
+        "lu --rows 60",
+        "solve --rows 60 --cols 9 --general",
+        "inverse --rows 60 --general",
+    ] {
         let line = format!("plan {line} --precision 300 --threads 2");
         let text = sandbox.run(&format!("{line} --report p.json"));
         let report = sandbox.json("p.json");
@@ -325,6 +358,9 @@ fn a_plan_says_how_long_it_will_take() {
         ("trsm --rows 300 --cols 300", "trsm A.bin A.bin -o X.bin"),
         ("solve --rows 300 --cols 300", "solve A.bin A.bin -o X.bin --no-estimate"),
         ("inverse --rows 300", "inverse A.bin -o X.bin --no-estimate"),
+        ("lu --rows 300", "lu A.bin --lower X.bin"),
+        ("solve --rows 300 --cols 300 --general", "solve A.bin A.bin -o X.bin --no-estimate --general"),
+        ("inverse --rows 300 --general", "inverse A.bin -o X.bin --no-estimate --general"),
     ] {
         let text = sandbox.run(&format!("plan {plan} -p 256 --threads 1 --report p.json"));
         let line = text.lines().find(|line| line.starts_with("time ")).unwrap_or_else(|| panic!("{text}"));

@@ -67,6 +67,9 @@ pub struct RowsProduct<'a> {
     pub blocks: Range<usize>,
     /// As in [`crate::kernels::PlaneProduct`].
     pub accumulate: bool,
+    /// Block rows of C that are computed; the other blocks stay as they are. All rows, unless the engine
+    /// [reads rows in place](PlaneEngine::reads_rows_in_place).
+    pub window: Range<usize>,
 }
 
 /// The default of [`PlaneEngine::multiply_rows`]: each pair of operands as panels of its own.
@@ -78,6 +81,7 @@ pub(super) fn multiply_gathered(
     scratch: &mut [u64],
 ) {
     let RowsProduct { x, y, depth, grid, blocks, accumulate, .. } = product;
+    assert_eq!(product.window, 0..grid.rows);
     let panel_words = engine.panel_words(*depth);
     let (left, scratch) = scratch.split_at_mut(grid.rows * panel_words);
     let (right, scratch) = scratch.split_at_mut(grid.cols * panel_words);

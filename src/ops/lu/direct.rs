@@ -1,10 +1,10 @@
 //! Few rows: one leaf of all columns, on the calling thread and without residues. The same rules, so the same bits.
 
 use crate::context::{Context, Progress};
-use crate::matrix::{EntryIndex, Matrix, MatrixView};
+use crate::matrix::EntryIndex;
 use crate::ops::lu::leaf::{Leaf, Rules};
 use crate::ops::lu::problem::{FactorPlace, LuProblem, LuStop};
-use crate::ops::lu::run::{Factors, growth_of, in_places, store};
+use crate::ops::lu::run::{Factors, LuOperands, growth_of, in_places, store};
 
 /// The kernel name in reports of this path.
 pub(super) const NAME: &str = "direct";
@@ -22,14 +22,19 @@ pub(super) fn bytes(problem: &LuProblem, rules: &Rules) -> u64 {
     Leaf::bytes(rules, problem.order, problem.order) + 16 * problem.order as u64
 }
 
-/// Factors `a`.
+/// Factors a matrix.
 ///
 /// # Errors
 /// [`LuStop`].
-pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, problem: &LuProblem, rules: Rules) -> Result<Factors, LuStop> {
+pub(super) fn factor(
+    ctx: &Context,
+    LuOperands { a, memory: mut factors }: LuOperands<'_>,
+    problem: &LuProblem,
+    rules: Rules,
+) -> Result<Factors, LuStop> {
     let order = problem.order;
     if order == 0 {
-        return Ok(Factors { entries: Matrix::zeros(0, 0, problem.precision_bits)?, rows: Vec::new(), growth_bits: 0 });
+        return Ok(Factors { entries: factors, rows: Vec::new(), growth_bits: 0 });
     }
     ctx.report_progress(Progress::new("factor", 0, order as u64))?;
     let mut leaf = Leaf::new(rules, order, order)?;
@@ -41,7 +46,6 @@ pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, problem: &LuProblem, rule
     }
     let mut rows = (0..order).collect::<Vec<_>>();
     leaf.factor(1, |one, other| rows.swap(one, other))?;
-    let mut factors = Matrix::zeros(order, order, problem.precision_bits)?;
     let mut growth_bits = 0;
     for (place, &row) in rows.iter().enumerate() {
         for (col, &pivot) in rows.iter().enumerate() {

@@ -10,6 +10,7 @@ mod direct;
 mod lane_run;
 mod lanes;
 mod leaf;
+mod plan;
 mod planes;
 pub(crate) mod problem;
 #[cfg(test)]
@@ -23,18 +24,17 @@ mod tests;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::kernels::{self, EngineSpec, PlaneKernel};
-use crate::math::bound::{LU_GUARD_BITS, lu_first_growth_bits, lu_modulus_bits};
+use crate::math::bound::lu_first_growth_bits;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::factor::entrywise::RangeBits;
-use crate::ops::factor::kernel::choose_kernel;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::options::setters;
-use leaf::Rules;
-use problem::{Headroom, LuProblem, LuStop};
+use plan::LuPlan;
+pub use plan::plan_lu;
+use problem::{Headroom, LuProblem, LuStop, Stopped};
 pub use report::LuReport;
-use run::{Factors, LuSizes};
+use run::Factors;
 use std::time::Instant;
 
 /// The operation in reports and errors.
@@ -121,12 +121,45 @@ pub fn lu_with<'a>(
     precision_bits: u32,
     options: &LuOptions,
 ) -> Result<Outcome<Lu, LuReport>> {
-    let factoring = LuCall { ctx, a: a.into(), precision_bits, start: Instant::now() };
+    let mut result = Lu::default();
+    let report = lu_into(ctx, a, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
+}
+
+/// [`lu_with`] in the memory of factors that are no longer needed, such as the result of an earlier call.
+///
+/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. The memory is released
+/// if the order or the precision of the old factors do not fit. After an error `result` has the factors of the 0 x 0
+/// matrix.
+///
+/// ```
+/// use sunzi::{Context, LuOptions, Matrix};
+/// let ctx = Context::new()?;
+/// let first = Matrix::from_f64s(2, 2, 128, &[1.0, 4.0, 2.0, 4.0])?;
+/// let second = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 4.0, 8.0])?; // [2 4; 1 8]
+/// let mut factors = sunzi::lu(&ctx, &first, 128)?;
+/// sunzi::lu_into(&ctx, &second, 128, &LuOptions::new(), &mut factors)?;
+/// assert_eq!(factors.det()?, 12);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`lu_with`].
+pub fn lu_into<'a>(
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    precision_bits: u32,
+    options: &LuOptions,
+    result: &mut Lu,
+) -> Result<LuReport> {
+    let memory = std::mem::take(result).factors;
+    let mut factoring = LuCall { ctx, a: a.into(), precision_bits, start: Instant::now(), memory };
     let (factors, report) = match options.accuracy {
         Accuracy::Norm => factoring.by_norms()?,
         Accuracy::Entrywise => factoring.entrywise(options.range_bits)?,
     };
-    Ok(Outcome { result: Lu { factors: factors.entries, rows: factors.rows }, report })
+    *result = Lu { factors: factors.entries, rows: factors.rows };
+    Ok(report)
 }
 
 /// A factorisation, and when it began.
@@ -135,15 +168,17 @@ struct LuCall<'a> {
     a: MatrixView<'a>,
     precision_bits: u32,
     start: Instant,
+    /// For the factors, where it fits.
+    memory: Matrix,
 }
 
 impl LuCall<'_> {
-    fn by_norms(&self) -> Result<(Factors, LuReport)> {
+    fn by_norms(&mut self) -> Result<(Factors, LuReport)> {
         self.run(self.ctx, &self.problem(0)?)
     }
 
     /// Factors with more and more bits, until each entry of the residual is as small as its own terms require.
-    fn entrywise(&self, least_bits: u32) -> Result<(Factors, LuReport)> {
+    fn entrywise(&mut self, least_bits: u32) -> Result<(Factors, LuReport)> {
         let order = self.a.rows();
         let mut range = RangeBits::first(order, self.precision_bits, least_bits);
         let mut problem = self.problem(range.bits)?;
@@ -162,7 +197,7 @@ impl LuCall<'_> {
             };
             let needed = check::needed_bits(&beside, &problem, &self.a, &factors)?;
             match range.next(needed) {
-                Some(next) => range = next,
+                Some(next) => (range, self.memory) = (next, factors.entries),
                 None => return Ok((factors, report.entrywise(range, needed, check_bytes))),
             }
         }
@@ -171,20 +206,12 @@ impl LuCall<'_> {
     /// The problem with `range_bits` bits beyond those of accuracy by norms.
     fn problem(&self, range_bits: u32) -> Result<LuProblem> {
         let problem = LuProblem::new(self.a, self.precision_bits, range_bits)?;
-        let most = self.ctx.maximum_modulus_bits();
-        let fits = |precision_bits: u32| {
-            let growth_bits = lu_first_growth_bits(problem.order);
-            lu_modulus_bits(precision_bits + LU_GUARD_BITS + range_bits, growth_bits, problem.order) <= most
-        };
-        if self.precision_bits < 2 || self.precision_bits > most / 2 || !fits(self.precision_bits) {
-            let maximum_bits = (2..=most / 2).rev().find(|&bits| fits(bits)).unwrap_or(0);
-            return Err(Error::precision(self.precision_bits, maximum_bits));
-        }
+        plan::check_precision(self.ctx, problem.order, self.precision_bits, range_bits)?;
         Ok(problem)
     }
 
     /// One factorisation, with more room for growth where that is needed.
-    fn run(&self, ctx: &Context, problem: &LuProblem) -> Result<(Factors, LuReport)> {
+    fn run(&mut self, ctx: &Context, problem: &LuProblem) -> Result<(Factors, LuReport)> {
         let mut growth_bits = lu_first_growth_bits(problem.order);
         loop {
             let headroom = problem.headroom(growth_bits);
@@ -200,45 +227,14 @@ impl LuCall<'_> {
     }
 
     fn with_headroom(
-        &self,
+        &mut self,
         ctx: &Context,
         problem: &LuProblem,
         headroom: Headroom,
-    ) -> std::result::Result<(Factors, LuReport), LuStop> {
-        let rules = Rules::new(problem, headroom);
-        let factors_bytes = Matrix::bytes_for(problem.order, problem.order, problem.precision_bits);
-        let report = LuReport::new(ctx, problem);
-        if direct::is_best(ctx, problem) {
-            let planned_bytes = ctx.memory().admit(factors_bytes + direct::bytes(problem, &rules))?;
-            let factors = direct::factor(ctx, self.a, problem, rules)?;
-            let report = report.made(direct::NAME, 0, planned_bytes, &factors, self.start);
-            return Ok((factors, LuReport { threads: 1, ..report }));
-        }
-        let (kernel, engine) = {
-            let kernel = self.kernel(ctx, problem, headroom)?;
-            let operand_bits = problem.working_bits + headroom.growth_bits;
-            let spec = EngineSpec { operand_bits, modulus_bits: headroom.modulus_bits, redundant: false };
-            ctx.settle(kernel, headroom.modulus_bits, (problem.order as f64).powi(3) / 3.0);
-            (kernel, ctx.engine_for_tiles(kernel, spec)?)
-        };
-        let sizes = LuSizes::new(problem.order, ctx.threads());
-        let planned_bytes = ctx.memory().admit(factors_bytes + sizes.bytes(&*engine, &rules))?;
-        let factors = run::factor(ctx, self.a, problem, &*engine, rules, sizes)?;
-        let report = report.made(kernel.name(), engine.moduli().len(), planned_bytes, &factors, self.start);
+    ) -> Stopped<(Factors, LuReport)> {
+        let plan = LuPlan::new(ctx, problem, headroom)?;
+        let factors = plan.run(ctx, self.a, problem, std::mem::take(&mut self.memory))?;
+        let report = plan.report(LuReport::new(self.ctx, problem)).made(&factors, self.start);
         Ok((factors, report))
-    }
-
-    fn kernel(&self, ctx: &Context, problem: &LuProblem, headroom: Headroom) -> Result<&'static dyn PlaneKernel> {
-        let own = choose_kernel(ctx, kernels::preferred_for_large_factors, problem.order, problem.working_bits);
-        let reaches = |kernel: &dyn PlaneKernel| headroom.modulus_bits <= kernel.maximum_modulus_bits();
-        if reaches(own) {
-            return Ok(own);
-        }
-        let other = ctx.kernel_for(headroom.modulus_bits);
-        let beyond = headroom.modulus_bits.saturating_sub(other.maximum_modulus_bits()).div_ceil(2);
-        match reaches(other) {
-            true => Ok(other),
-            false => Err(Error::precision(problem.precision_bits, problem.precision_bits.saturating_sub(beyond))),
-        }
     }
 }

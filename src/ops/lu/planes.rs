@@ -105,6 +105,13 @@ impl<'w> Strip<'w> {
         places
     }
 
+    /// Bytes of [`Strip::move_rows`] for the pivots of `width` columns of a matrix of `order` rows.
+    pub fn move_bytes(engine: &dyn PlaneEngine, order: usize, width: usize) -> u64 {
+        let Lanes { piece, count, .. } = Lanes::new(engine, width);
+        // Each pivot exchanges two rows.
+        (order.min(2 * width) * piece * count) as u64
+    }
+
     /// Moves rows of the matrix within the planes.
     pub fn move_rows(&mut self, engine: &dyn PlaneEngine, moves: &[RowMove]) {
         let (plane_words, panel_words) = (self.plane_words(engine), engine.panel_words(self.width));
@@ -219,8 +226,9 @@ impl<'w> Sums<'w> {
     /// Words of scratch for [`SumsShape::add`] of products of at most `width` contracted rows.
     pub fn scratch_words(engine: &dyn PlaneEngine, panels: usize, blocks: usize, width: usize) -> usize {
         let grid = BlockGrid::rectangle(blocks * BLOCK, panels * BLOCK);
-        // The products that are not those of whole rows of blocks.
-        engine.rows_scratch_words(width, &grid) + engine.plane_words(&grid)
+        // Products of some blocks are formed apart where the engine does not add them in place.
+        let apart = if engine.reads_rows_in_place() { 0 } else { engine.plane_words(&grid) };
+        engine.rows_scratch_words(width, &grid) + apart
     }
 
     /// The shape of a plane.
@@ -264,14 +272,18 @@ impl SumsShape {
     ) {
         let SumsShape { blocks: all, block_words } = self;
         let StripProduct { left, right, depth, panels, blocks } = update;
-        let grid = update.grid();
-        if grid.is_empty() || depth.is_empty() {
+        if update.grid().is_empty() || depth.is_empty() {
             return;
         }
-        let x = [right.operand(engine, prime, blocks.start, depth.start)];
+        let in_place = blocks.len() == all || engine.reads_rows_in_place();
+        // In place the other blocks are left as they are; else the product is formed apart, and added.
+        let (window, grid) = match in_place {
+            true => (blocks.clone(), StripProduct { blocks: 0..all, ..update.clone() }.grid()),
+            false => (0..blocks.len(), update.grid()),
+        };
+        let x = [right.operand(engine, prime, blocks.start - window.start, depth.start)];
         let y = [left.operand(engine, prime, panels.start, depth.start)];
-        let whole = blocks.len() == all;
-        let (part, scratch) = scratch.split_at_mut(if whole { 0 } else { engine.plane_words(&grid) });
+        let (part, scratch) = scratch.split_at_mut(if in_place { 0 } else { engine.plane_words(&grid) });
         let own = &mut plane[panels.start * all * block_words..panels.end * all * block_words];
         let product = RowsProduct {
             x: &x,
@@ -280,9 +292,10 @@ impl SumsShape {
             next: NextRows::default(),
             grid,
             blocks: 0..grid.len(),
-            accumulate: whole,
+            accumulate: in_place,
+            window,
         };
-        if whole {
+        if in_place {
             return engine.multiply_rows(prime, &product, own, scratch);
         }
         engine.multiply_rows(prime, &product, part, scratch);

@@ -73,6 +73,18 @@ impl LuProblem {
         Ok(LuProblem { order, precision_bits, working_bits, row_exponents, col_exponents, source_limbs })
     }
 
+    /// The problem for a matrix of `order` rows of `matrix_bits` bits, of which nothing else is known.
+    pub fn of_order(order: usize, matrix_bits: u32, precision_bits: u32, range_bits: u32) -> LuProblem {
+        LuProblem {
+            order,
+            precision_bits,
+            working_bits: precision_bits + LU_GUARD_BITS + range_bits,
+            row_exponents: Vec::new(),
+            col_exponents: Vec::new(),
+            source_limbs: limbs_for(matrix_bits),
+        }
+    }
+
     /// The exponent of the largest entry of the scaled matrix in the place of this entry: it lies below 2 to this
     /// power.
     pub fn exponent(&self, EntryIndex { row, col }: EntryIndex) -> i64 {

@@ -59,16 +59,8 @@ impl LuReport {
     }
 
     /// The report of a factorisation by norms that began at `start`.
-    pub(crate) fn made(
-        self,
-        kernel: &'static str,
-        primes: usize,
-        planned_bytes: u64,
-        factors: &Factors,
-        start: Instant,
-    ) -> LuReport {
-        let (growth_bits, seconds) = (factors.growth_bits, start.elapsed().as_secs_f64());
-        LuReport { kernel, primes, planned_bytes, growth_bits, seconds, ..self }
+    pub(crate) fn made(self, factors: &Factors, start: Instant) -> LuReport {
+        LuReport { growth_bits: factors.growth_bits, seconds: start.elapsed().as_secs_f64(), ..self }
     }
 
     /// The report of an entrywise factorisation that took `range`, where `needed` bits were enough, and `check_bytes`

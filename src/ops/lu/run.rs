@@ -34,6 +34,12 @@ pub(crate) struct Factors {
     pub growth_bits: u32,
 }
 
+/// A matrix to factor, and a matrix of the same shape and the precision of the factors for them.
+pub(crate) struct LuOperands<'a> {
+    pub a: MatrixView<'a>,
+    pub memory: Matrix,
+}
+
 /// The sizes of a factorisation.
 #[derive(Clone, Copy)]
 pub(crate) struct LuSizes {
@@ -109,7 +115,8 @@ impl LuSizes {
             Some(lanes) => LaneLeaf::bytes(lanes, self.order, self.workers),
             None => Leaf::bytes(rules, self.order, BLOCK) + 8 * self.diagonal_words(rules) as u64,
         };
-        let worker = 8 * (self.scratch_words(engine, rules) + BLOCK_WORDS * engine.magnitude_limbs()) as u64;
+        let worker = 8 * (self.scratch_words(engine, rules) + BLOCK_WORDS * engine.magnitude_limbs()) as u64
+            + Strip::move_bytes(engine, self.order, self.width);
         strips
             + Buffer::bytes_for(Sums::words(engine, self.panels(), self.blocks()))
             + leaf
@@ -233,13 +240,13 @@ pub(super) struct LuRun<'a, 'w> {
     pub(super) workers: Vec<Space<'w>>,
 }
 
-/// Factors `a` on planes of `engine`.
+/// Factors a matrix on planes of `engine`, into another one of the same shape.
 ///
 /// # Errors
 /// [`LuStop`].
 pub(crate) fn factor(
     ctx: &Context,
-    a: MatrixView<'_>,
+    LuOperands { a, memory: factors }: LuOperands<'_>,
     problem: &LuProblem,
     engine: &dyn PlaneEngine,
     rules: Rules,
@@ -268,7 +275,7 @@ pub(crate) fn factor(
         upper,
         sums: Sums::new(engine, sizes.panels(), sizes.blocks(), sums),
         leaf: Some(IntegerLeaf::new(rules, sizes)?),
-        factors: Matrix::zeros(order, order, problem.precision_bits)?,
+        factors,
         growth_bits: 0,
         workers,
     };
@@ -280,19 +287,40 @@ pub(crate) fn factor(
 /// The rows of a matrix in another order: row `i` of the result is row `rows[i]`.
 pub(super) fn in_places(mut matrix: Matrix, rows: &[usize]) -> crate::Result<Matrix> {
     let (order, width) = (matrix.rows(), matrix.limbs_per_element());
-    let mut space = zeroed::<u64>(order * (1 + width))?;
+    let (cycles, mut first) = (cycles(rows), zeroed::<u64>(width)?);
     let (heads, all) = matrix.parts_mut();
     let columns = heads.chunks_exact_mut(order.max(1)).zip(all.chunks_exact_mut((order * width).max(1)));
     for (heads, limbs) in columns {
-        let (old_heads, old_limbs) = space.split_at_mut(order);
-        old_heads.copy_from_slice(heads);
-        old_limbs.copy_from_slice(limbs);
-        for ((&from, head), limbs) in rows.iter().zip(heads).zip(limbs.chunks_exact_mut(width)) {
-            *head = old_heads[from];
-            limbs.copy_from_slice(&old_limbs[from * width..][..width]);
+        for cycle in &cycles {
+            let (start, end) = (cycle[0], cycle[cycle.len() - 1]);
+            let head = heads[start];
+            first.copy_from_slice(&limbs[start * width..][..width]);
+            for (&to, &from) in cycle.iter().zip(&cycle[1..]) {
+                heads[to] = heads[from];
+                limbs.copy_within(from * width..(from + 1) * width, to * width);
+            }
+            heads[end] = head;
+            limbs[end * width..][..width].copy_from_slice(&first);
         }
     }
     Ok(matrix)
+}
+
+/// The cycles of an order of rows: each row takes the place of the one before it, and the first that of the last.
+fn cycles(rows: &[usize]) -> Vec<Vec<usize>> {
+    let mut seen = vec![false; rows.len()];
+    let mut all = Vec::new();
+    for start in 0..rows.len() {
+        let (mut at, mut cycle) = (start, Vec::new());
+        while !std::mem::replace(&mut seen[at], true) {
+            cycle.push(at);
+            at = rows[at];
+        }
+        if cycle.len() > 1 {
+            all.push(cycle);
+        }
+    }
+    all
 }
 
 impl LuRun<'_, '_> {

@@ -3,7 +3,7 @@
 use super::leaf::Rules;
 use super::problem::{LuProblem, LuStop};
 use super::reference;
-use super::run::{LuSizes, factor};
+use super::run::{LuOperands, LuSizes, factor};
 use super::{Lu, LuOptions, direct, lu_with};
 use crate::context::Context;
 use crate::error::Error;
@@ -44,6 +44,15 @@ fn by_definition(problem: &LuProblem, a: &Matrix) -> Result<(Matrix, Vec<usize>)
     }
 }
 
+/// The matrix, and memory with all bits set for its factors.
+fn dirty<'a>(problem: &LuProblem, a: &'a Matrix) -> LuOperands<'a> {
+    let mut memory = Matrix::zeros(problem.order, problem.order, problem.precision_bits).unwrap();
+    let (heads, limbs) = memory.parts_mut();
+    heads.fill(u64::MAX);
+    limbs.fill(u64::MAX);
+    LuOperands { a: a.view(), memory }
+}
+
 #[test]
 fn all_paths_give_the_factors_of_the_definition() {
     let mut rng = RandState::new();
@@ -74,12 +83,15 @@ fn all_paths_give_the_factors_of_the_definition() {
             let spec = EngineSpec { operand_bits, modulus_bits: headroom.modulus_bits, redundant: false };
             let engine = ctx.engine_for_tiles(kernel, spec).unwrap();
             let sizes = LuSizes { width: [8, 16, 40][case % 3], ..LuSizes::new(order, ctx.threads()) };
-            check(factor(&ctx, a.view(), &problem, &*engine, rules, sizes), kernel.name());
+            check(factor(&ctx, dirty(&problem, &a), &problem, &*engine, rules, sizes), kernel.name());
             let limbs = Rules { lanes: None, ..rules };
-            check(factor(&ctx, a.view(), &problem, &*engine, limbs, sizes), &format!("{}, limbs", kernel.name()));
+            check(
+                factor(&ctx, dirty(&problem, &a), &problem, &*engine, limbs, sizes),
+                &format!("{}, limbs", kernel.name()),
+            );
         }
         if order <= 49 {
-            check(direct::factor(&Context::new().unwrap(), a.view(), &problem, rules), "direct");
+            check(direct::factor(&Context::new().unwrap(), dirty(&problem, &a), &problem, rules), "direct");
         }
     }
     assert!(factored > 12 && refused > 1, "{factored} factored, {refused} refused");
@@ -104,7 +116,7 @@ fn growth_beyond_the_room_is_noticed_and_more_room_is_made() {
         let problem = LuProblem::new(a.view(), 64, 0).unwrap();
         let too_small = |bits: u32| {
             let rules = Rules::new(&problem, problem.headroom(bits));
-            matches!(direct::factor(&ctx, a.view(), &problem, rules), Err(LuStop::Growth(_)))
+            matches!(direct::factor(&ctx, dirty(&problem, &a), &problem, rules), Err(LuStop::Growth(_)))
         };
         // The bound of the room is exact: it names the largest power of two.
         assert!(too_small(order as u32 - 2) && !too_small(order as u32 - 1), "{order} rows");

@@ -25,7 +25,7 @@ use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
 use crate::ops::estimate::optional_estimate;
 use crate::ops::product::report::Outcome;
-pub use plan::{SolvePlan, plan_solve, plan_trsm};
+pub use plan::{SolvePlan, plan_lu_solve, plan_solve, plan_trsm};
 pub use problem::Path;
 pub use refine::{RefineOptions, RefineReport, plan_solve_refined};
 use std::time::Instant;

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
+use crate::ops::lu::{LuOptions, plan_lu};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::{Bands, SolveMemory};
@@ -73,7 +74,7 @@ pub fn plan_trsm(
     check_sizes(order, columns, precision_bits)?;
     let bits = solve_bits(ctx, LOWER, precision_bits, order)?;
     let shape = SystemShape { order, columns };
-    PlannedSolve { operation: "trsm", substitutions: LOWER, shape, bits, accuracy }.plan(ctx, 0, 0)
+    PlannedSolve { operation: "trsm", substitutions: LOWER, shape, bits, accuracy }.plan(ctx, BeforeSolve::default())
 }
 
 /// The plan of [`crate::solve()`] for a matrix of `order` rows and `columns` right-hand sides: the factorisation,
@@ -104,13 +105,63 @@ pub fn plan_solve(
     let factor_bytes = Matrix::bytes_for(order, order, precision_bits);
     let shape = SystemShape { order, columns };
     let solve = PlannedSolve { operation: "solve", substitutions: CHOLESKY, shape, bits, accuracy };
-    solve.plan(ctx, factorisation.planned_bytes, factor_bytes)
+    let factorisation_bytes = factorisation.planned_bytes;
+    solve.plan(ctx, BeforeSolve { factorisation_bytes, factor_bytes, shares_windows: true, ..BeforeSolve::default() })
 }
+
+/// The plan of [`crate::lu_with`] for a matrix of `order` rows, followed by [`crate::Lu::solve`] for `columns`
+/// right-hand sides while the factors are held; the matrix and the right-hand sides have `precision_bits` bits. The
+/// inverse is the solution for `order` columns. See [`crate::plans::plan_lu`] and [`plan_trsm`].
+///
+/// ```
+/// use sunzi::{Context, LuOptions, plans};
+/// let ctx = Context::new()?;
+/// let plan = plans::plan_lu_solve(&ctx, (100, 20), 256, &LuOptions::new())?;
+/// assert_eq!((plan.operation, plan.order, plan.columns), ("solve", 100, 20));
+/// assert!(plan.factorisation_bytes <= plan.planned_bytes);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`plan_trsm`].
+pub fn plan_lu_solve(
+    ctx: &Context,
+    (order, columns): (usize, usize),
+    precision_bits: u32,
+    options: &LuOptions,
+) -> Result<SolvePlan> {
+    check_sizes(order, columns, precision_bits)?;
+    let bits = solve_bits(ctx, LOWER, precision_bits, order)?;
+    let unlimited = ctx.with_memory_bytes(None);
+    let factorisation_bytes = plan_lu(&unlimited, order, precision_bits, precision_bits, options)?.planned_bytes;
+    let factor_bytes = Matrix::bytes_for(order, order, precision_bits);
+    let copies_bytes = PERMUTED_COPIES * Matrix::bytes_for(order, columns, precision_bits);
+    let (shape, accuracy) = (SystemShape { order, columns }, Accuracy::Entrywise);
+    let solve = PlannedSolve { operation: "solve", substitutions: LOWER, shape, bits, accuracy };
+    solve.plan(ctx, BeforeSolve { factorisation_bytes, factor_bytes, copies_bytes, shares_windows: false })
+}
+
+/// Copies of the right-hand sides that a solve with `P`, `L` and `U` holds: in the order of the pivots, and the result of
+/// the first substitution; a transposed system has one more.
+const PERMUTED_COPIES: u64 = 3;
 
 /// Refuses matrices beyond the address space, so that no later arithmetic overflows.
 pub(super) fn check_sizes(order: usize, columns: usize, precision_bits: u32) -> Result<()> {
     Matrix::check_size(order, order, precision_bits)?;
     Matrix::check_size(order, columns, precision_bits).map(drop)
+}
+
+/// Memory in use when a planned solve begins.
+#[derive(Clone, Copy, Default)]
+pub(super) struct BeforeSolve {
+    /// Bytes of the factorisation before the solve, including the factor.
+    pub factorisation_bytes: u64,
+    /// Bytes of the factor, which stays.
+    pub factor_bytes: u64,
+    /// Bytes of copies of the right-hand sides.
+    pub copies_bytes: u64,
+    /// Whether the windows of the solve lie in memory that the context keeps of the factorisation.
+    pub shares_windows: bool,
 }
 
 /// The planned problem.
@@ -123,9 +174,11 @@ pub(super) struct PlannedSolve {
 }
 
 impl PlannedSolve {
-    /// The plan of a call that takes `factorisation_bytes` first, and holds `held_bytes` of them while it solves.
-    pub fn plan(&self, ctx: &Context, factorisation_bytes: u64, held_bytes: u64) -> Result<SolvePlan> {
+    /// The plan of a call that takes the bytes of a factorisation first.
+    pub fn plan(&self, ctx: &Context, before: BeforeSolve) -> Result<SolvePlan> {
         let PlannedSolve { operation, substitutions, shape, bits, accuracy } = *self;
+        let BeforeSolve { factorisation_bytes, factor_bytes, copies_bytes, shares_windows } = before;
+        let held_bytes = factor_bytes.saturating_add(copies_bytes);
         let SystemShape { order, columns } = shape;
         let method = Method::choose(substitutions, order, columns, accuracy);
         let holding = ctx.holding(held_bytes);
@@ -149,9 +202,11 @@ impl PlannedSolve {
         let kept_bytes = match (ctx.memory_bytes(), by_columns) {
             (Some(_), _) => 0,
             (None, Some(bytes)) => bytes,
-            (None, None) => memory.held_beside_windows(bands.columns)?,
+            (None, None) if shares_windows => memory.held_beside_windows(bands.columns)?,
+            (None, None) => solve_bytes,
         };
-        let beside_tiles = factorisation_bytes.saturating_add(kept_bytes.saturating_sub(held_bytes));
+        let kept_bytes = kept_bytes.saturating_sub(held_bytes).saturating_add(copies_bytes);
+        let beside_tiles = factorisation_bytes.saturating_add(kept_bytes);
         let planned_bytes = if factorisation_bytes == 0 { solve_bytes } else { solve_bytes.max(beside_tiles) };
         Ok(SolvePlan {
             operation,

@@ -23,7 +23,7 @@ use crate::ops::product::path::{ProductMethod, choose_path, shorter_ends};
 use crate::ops::product::problem::{Accuracy, Bits, ProductSize};
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::cut::{larger, least_limit};
-use crate::ops::solve::plan::{PlannedSolve, SolvePlan, check_sizes};
+use crate::ops::solve::plan::{BeforeSolve, PlannedSolve, SolvePlan, check_sizes};
 use crate::ops::solve::problem::{CHOLESKY, Path, SystemShape, solve_bits};
 use crate::ops::solve::run::{SolutionPlace, store};
 use crate::ops::solve::triangle::scaled_head;
@@ -214,7 +214,7 @@ fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePlan> {
     };
     let correction = |ctx: &Context| {
         let ctx = ctx.holding(shape.held_bytes()).holding(shape.residual_bytes());
-        solve.plan(&ctx, 0, 0)
+        solve.plan(&ctx, BeforeSolve::default())
     };
     let (none, least_bytes) = beside(&ctx.with_memory(ctx.memory().within(Some(0))))?;
     let least_bytes = least_limit(correction(&none).map(|plan| plan.planned_bytes))?

@@ -9,11 +9,13 @@
 
 mod cholesky;
 mod exact;
+mod lu;
 mod product;
 mod system;
 mod weighted;
 
 pub use cholesky::{FileFactorOptions, verify_cholesky, verify_cholesky_files};
+pub use lu::verify_lu;
 pub use product::{freivalds_gemm, freivalds_syrk};
 pub use system::{verify_inverse, verify_solve, verify_trsm};
 

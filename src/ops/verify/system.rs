@@ -225,7 +225,7 @@ fn check_solution(operation: &'static str, b: MatrixView<'_>, x: MatrixView<'_>)
 }
 
 /// Refuses a memory limit without room for copies of the matrices, and for their products with the random vectors.
-fn admit(ctx: &Context, copied: &[MatrixView<'_>], options: &VerifyOptions) -> Result<()> {
+pub(super) fn admit(ctx: &Context, copied: &[MatrixView<'_>], options: &VerifyOptions) -> Result<()> {
     let copy = |view: &MatrixView<'_>| Matrix::bytes_for(view.rows(), view.cols(), view.precision_bits());
     let Some(order) = copied.first() else { return Ok(()) };
     let bits = copied.iter().map(|view| view.precision_bits()).max().unwrap_or(0);

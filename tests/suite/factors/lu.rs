@@ -5,7 +5,7 @@ use crate::common::oracle::Exact;
 use crate::common::solves::{Rows, assert_within, dot, power, rows_of, size, transposed};
 use crate::common::{Kind, effort, forced, in_turn, kernel_names, matrix};
 use rug::{Float, Integer, Rational};
-use sunzi::{Accuracy, Context, Error, Lu, LuOptions, Matrix, lu, lu_with};
+use sunzi::{Accuracy, Context, Error, Lu, LuOptions, Matrix, lu, lu_into, lu_with};
 
 fn context(threads: usize) -> Context {
     Context::builder().threads(threads).build().unwrap()
@@ -124,6 +124,29 @@ fn every_kernel_and_number_of_threads_has_the_same_bits() {
         let limited = context(2).with_memory_bytes(Some(64 << 20));
         assert!(lu(&limited, &a, bits).unwrap().factors() == want.factors(), "{order} rows");
     }
+}
+
+/// Memory of other factors, of the same shape or not, changes no bit; after an error it holds the factors of nothing.
+#[test]
+fn factors_lie_in_the_memory_of_earlier_ones() {
+    let ctx = context(2);
+    let mut factors = Lu::default();
+    for (order, bits, kind) in [
+        (40, 200, Kind::Unit),
+        (40, 200, Kind::Graded),
+        (40, 200, Kind::Doubles),
+        (12, 200, Kind::Unit),
+        (40, 300, Kind::Unit),
+    ] {
+        let a = matrix(kind, order, order, bits, 8);
+        let report = lu_into(&ctx, &a, bits, &LuOptions::new(), &mut factors).unwrap();
+        let want = lu(&ctx, &a, bits).unwrap();
+        assert!(factors.rows() == want.rows() && factors.factors() == want.factors(), "{order} rows");
+        assert_eq!((report.order, factors.order()), (order, order));
+    }
+    let singular = Matrix::from_f64s(2, 2, 64, &[1.0, 2.0, 2.0, 4.0]).unwrap();
+    let error = lu_into(&ctx, &singular, 64, &LuOptions::new(), &mut factors).unwrap_err();
+    assert!(matches!(error, Error::NoPivot { index: 1, .. }) && factors.order() == 0, "{error}");
 }
 
 /// The determinant of exact rows by fractions.

@@ -22,7 +22,7 @@ use sunzi_session::trace::Trace;
 pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()> {
     let reader = reader(session, config, ReadAt { precision_bits: Some(bits), ..ReadAt::default() })?;
     let a = reader.symmetric(&config.factor.a, config.factor.triangle.named(), &FACTORED)?;
-    let engine = Steps::new(session, config, reader.held_bytes())?;
+    let engine = Steps::new(session, &config.factor.engine, reader.held_bytes())?;
     let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.factor.accuracy);
     in_mode(Mode::Computing, || engine.run(|ctx| cholesky_with(ctx, &a, bits, &options))).map(drop)
 }
@@ -49,7 +49,7 @@ pub fn at_precision(session: &Session, config: &Factoring, at: ReadAt, trace: &m
 fn at_bits(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace) -> Result<ComputedFactor> {
     needs::admit(session, config, at)?;
     let (inputs, input_seconds) = trace.span("read", || read(session, config, at, config.matrix_use()))?;
-    let engine = Steps::new(session, config, inputs.bytes)?;
+    let engine = Steps::new(session, &config.factor.engine, inputs.bytes)?;
     let start = Instant::now();
     let computed = in_mode(Mode::Computing, || carry_out(&engine, config, &inputs, trace))?;
     let figures = Figures { seconds: start.elapsed().as_secs_f64(), input_seconds, ..computed.figures };

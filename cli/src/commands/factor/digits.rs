@@ -261,7 +261,7 @@ mod tests {
         let Command::Solve(solve) = command else { panic!("another command") };
         let config = Factoring::from(solve);
         let session = Session::begin(global, true, None).unwrap();
-        let steps = Steps::new(&session, &config, 0).unwrap();
+        let steps = Steps::new(&session, &config.factor.engine, 0).unwrap();
         let a = Matrix::from_f64s(2, 2, 100, &[2.0, 1.0, 1.0, 3.0]).unwrap();
         let b = Matrix::from_f64s(2, 1, 100, &[1.0, 1.0]).unwrap();
         let ctx = Context::builder().threads(1).build().unwrap();

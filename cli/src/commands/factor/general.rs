@@ -18,7 +18,7 @@ use std::time::Instant;
 use sunzi::advanced::optional_estimate;
 use sunzi::estimate::InputRounding;
 use sunzi::io::{FileInfo, Symmetry};
-use sunzi::plans::plan_trsm;
+use sunzi::plans::{plan_lu, plan_trsm};
 use sunzi::report::LuReport;
 use sunzi::{Accuracy, Context, Error, Lu, LuOptions, Matrix, Outcome, Result, lu_with};
 use sunzi_session::engine::least_bytes;
@@ -28,7 +28,7 @@ use sunzi_session::trace::Trace;
 use sunzi_session::units::{counted, describe, format_bytes, format_seconds};
 
 /// Words of products in an LU factorisation, relative to those in a Cholesky factorisation.
-const LU_WORK: f64 = 2.0;
+pub(super) const LU_WORK: f64 = 2.0;
 
 /// Bits of the identity.
 const IDENTITY_BITS: u32 = 2;
@@ -113,7 +113,7 @@ pub fn run(session: &mut Session, config: &Factoring) -> Result<()> {
     let bits = reader.precision_bits();
     expect(session, config, bits);
     let (operands, input_seconds) = trace.span("read", || read(config, &reader))?;
-    let steps = Steps::new(session, config, reader.held_bytes())?;
+    let steps = Steps::new(session, &config.factor.engine, reader.held_bytes())?;
     let solved = in_mode(Mode::Computing, || solve(&steps, config, &operands, bits, &mut trace))?;
     drop(operands);
     finish(session, config, &solved, input_seconds, trace)
@@ -154,10 +154,9 @@ fn needed_bytes(session: &Session, config: &Factoring, reader: &Reader<'_>, info
     let (order, bits) = (infos[0].rows, reader.precision_bits());
     let (columns, right_bits) = infos.get(1).map_or((order, IDENTITY_BITS), |b| (b.cols, reader.bits_of(b)));
     let context = || session.context(&config.factor.engine);
-    // The plan depends on the order only. No page of a matrix of zeros is written.
-    let zeros = Matrix::zeros(order, order, IDENTITY_BITS)?;
     let options = options(config).range_bits(usual_range_bits(order));
-    let factoring = least_bytes(context()?, |ctx| lu_with(ctx, &zeros, bits, &options))?;
+    let matrix_bits = reader.bits_of(&infos[0]);
+    let factoring = least_bytes(context()?, |ctx| plan_lu(ctx, order, matrix_bits, bits, &options))?;
     let substituting = least_bytes(context()?, |ctx| plan_trsm(ctx, (order, columns), bits, Accuracy::Entrywise))?;
     let bytes = |bits| Matrix::bytes_for(order, columns, bits);
     let identity = if infos.len() == 1 { bytes(IDENTITY_BITS) } else { 0 };
@@ -313,7 +312,7 @@ impl GeneralDigits {
     }
 }
 
-fn figures(report: &LuReport) -> String {
+pub(super) fn figures(report: &LuReport) -> String {
     let LuReport { kernel, threads, primes, planned_bytes, .. } = report;
     let entrywise = if report.accuracy == Accuracy::Entrywise { ", entrywise" } else { "" };
     let primes = if *primes > 0 { format!(", {primes} primes") } else { String::new() };
@@ -322,7 +321,7 @@ fn figures(report: &LuReport) -> String {
 }
 
 /// The lines about the factors.
-fn description(report: &LuReport) -> String {
+pub(super) fn description(report: &LuReport) -> String {
     let LuReport { order, growth_bits, range_bits, missing_bits, .. } = report;
     // The report compares with a power of two, at most twice the largest entry of a column.
     let growth = growth_bits + 1;

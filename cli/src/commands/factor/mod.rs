@@ -7,6 +7,7 @@ mod above_disk;
 mod alone;
 mod digits;
 mod general;
+mod lu;
 mod needs;
 mod ranks;
 mod search;
@@ -227,6 +228,7 @@ struct FactorInputs {
 
 pub use above_disk::run as run_above_disk;
 pub use general::run as run_general;
+pub use lu::run as run_lu;
 pub use needs::usual_range_bits;
 pub use sweep::run as sweep;
 

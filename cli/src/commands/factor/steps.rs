@@ -1,6 +1,5 @@
 //! The steps of a task, each within the memory that the limit leaves.
 
-use super::Factoring;
 use crate::session::Session;
 use std::cell::Cell;
 use sunzi::{Context, ContextBuilder, Matrix, Result};
@@ -20,8 +19,7 @@ impl<'a> Steps<'a> {
     ///
     /// # Errors
     /// The errors of the session's context.
-    pub fn new(session: &Session, config: &'a Factoring, held_bytes: u64) -> Result<Steps<'a>> {
-        let engine = &config.factor.engine;
+    pub fn new(session: &Session, engine: &'a Engine, held_bytes: u64) -> Result<Steps<'a>> {
         Ok(Steps { engine, builder: session.context(engine)?, held_bytes: Cell::new(held_bytes) })
     }
 

@@ -2,7 +2,7 @@
 //! largest.
 
 use super::{factor_options, least, part, process};
-use crate::args::{PlanFactor, PlanSolve};
+use crate::args::{PlanFactor, PlanMatrix, PlanSolve};
 use crate::session::Session;
 use serde::Serialize;
 use sunzi::advanced::plan::default_tile_size;
@@ -145,13 +145,13 @@ fn matrices(order: usize, columns: Option<usize>, bits: u32, shape: ClusterShape
 const IN_FILES: NodeMatrices = NodeMatrices { operand_bytes: 0, whole_bytes: 0, gathered_bytes: 0 };
 
 fn rank_options(args: &PlanFactor) -> DistCholeskyOptions {
-    let options = factor_options(args.promise, args.rows);
+    let options = factor_options(args.matrix.promise, args.matrix.rows);
     DistCholeskyOptions::new().tile_rows(args.tile).accuracy(options.accuracy).range_bits(options.range_bits)
 }
 
 /// Plans a factorisation on a cluster.
 pub fn cholesky(session: &mut Session, args: &PlanFactor, shape: ClusterShape) -> Result<()> {
-    let PlanFactor { rows: order, precision, ref engine, .. } = *args;
+    let PlanMatrix { rows: order, precision, ref engine, .. } = args.matrix;
     let (options, cluster) = (rank_options(args), Some(shape));
     let request = ClusterRequest { engine, cluster, matrices: matrices(order, None, precision, shape)? };
     let make = |ctx: &Context| plan_cholesky_cluster(ctx, shape, order, precision, &options);
@@ -160,7 +160,7 @@ pub fn cholesky(session: &mut Session, args: &PlanFactor, shape: ClusterShape) -
 
 /// Plans a factorisation and a solve on a cluster.
 pub fn solve(session: &mut Session, args: &PlanSolve, shape: ClusterShape) -> Result<()> {
-    let PlanSolve { rows: order, cols, precision, promise, ref engine, .. } = *args;
+    let PlanSolve { cols, matrix: PlanMatrix { rows: order, precision, promise, ref engine, .. } } = *args;
     let options = factor_options(promise, order);
     let options = DistCholeskyOptions::new().accuracy(options.accuracy).range_bits(options.range_bits);
     let cluster = Some(shape);
@@ -171,7 +171,7 @@ pub fn solve(session: &mut Session, args: &PlanSolve, shape: ClusterShape) -> Re
 
 /// Plans a factorisation with `--storage`, in one process or on a cluster.
 pub fn cholesky_above_disk(session: &mut Session, args: &PlanFactor, cluster: Option<ClusterShape>) -> Result<()> {
-    let PlanFactor { rows: order, precision, tile, ref engine, .. } = *args;
+    let PlanFactor { tile, matrix: PlanMatrix { rows: order, precision, ref engine, .. } } = *args;
     let shape = cluster.unwrap_or(ALONE);
     let options = OutOfCoreOptions::new().tile_rows(tile);
     let request = ClusterRequest { engine, cluster, matrices: IN_FILES };
@@ -192,7 +192,7 @@ pub fn cholesky_above_disk(session: &mut Session, args: &PlanFactor, cluster: Op
 
 /// Plans a factorisation and a solve with `--storage`, in one process or on a cluster.
 pub fn solve_above_disk(session: &mut Session, args: &PlanSolve, cluster: Option<ClusterShape>) -> Result<()> {
-    let PlanSolve { rows: order, cols, precision, ref engine, .. } = *args;
+    let PlanSolve { cols, matrix: PlanMatrix { rows: order, precision, ref engine, .. } } = *args;
     let shape = cluster.unwrap_or(ALONE);
     let options = OutOfCoreSolveOptions::new();
     let request = ClusterRequest { engine, cluster, matrices: IN_FILES };

@@ -364,7 +364,8 @@ impl PlaneEngine for I16Engine {
             let all = |words| [PanelRows { words, of: *rows, first: 0 }];
             let (depth, grid, blocks, accumulate) = (*rows, *grid, blocks.clone(), *accumulate);
             let next = NextRows::default();
-            let product = RowsProduct { x: &all(x), y: &all(y), depth, next, grid, blocks, accumulate };
+            let window = 0..grid.rows;
+            let product = RowsProduct { x: &all(x), y: &all(y), depth, next, grid, blocks, accumulate, window };
             return self.multiply_rows(prime, &product, c, scratch);
         }
         assert!(blocks.end <= grid.len() && c.len() == blocks.len() * RESIDUE_WORDS);
@@ -390,9 +391,10 @@ impl PlaneEngine for I16Engine {
         if self.form == Form::Rows {
             return multiply_gathered(self, prime, product, c, scratch);
         }
-        let &RowsProduct { x, y, depth, next, grid, ref blocks, mut accumulate } = product;
+        let &RowsProduct { x, y, depth, next, grid, ref blocks, mut accumulate, ref window } = product;
         assert!(blocks.end <= grid.len() && c.len() == blocks.len() * RESIDUE_WORDS && x.len() == y.len());
-        let (field, target) = (self.tables.factors[prime].field, &Target::new(grid, blocks.clone()));
+        let target = &Target { row_window: window.clone(), ..Target::new(grid, blocks.clone()) };
+        let field = self.tables.factors[prime].field;
         let most = (ROWS_OF_PASS / depth.max(1)).max(1);
         if target.columns().is_empty() {
             return;

@@ -92,8 +92,8 @@ impl I16Task for MultiplyPanels<'_> {
         let whole = |rows: &PanelRows<'_>| rows.first + depth == rows.of;
         assert!(x.len() == y.len() && (depth.is_multiple_of(2) || x.iter().chain(y).all(whole)));
         assert!(x.iter().chain(y).all(|rows| rows.first.is_multiple_of(2)));
-        let (columns, mut tile, rows) = (target.columns(), I16Tile::new(), target.grid.rows);
-        let first = target.grid.first_row(columns.start);
+        let (columns, mut tile, rows) = (target.columns(), I16Tile::new(), target.row_window.end);
+        let first = target.grid.first_row(columns.start).max(target.row_window.start).min(rows);
         let parts = columns.len() * (rows - first).div_ceil(L::WIDTH / BLOCK * V);
         let (mut strip, mut part) = (first..first + strip_panels::<L, V>(rows - first), 0);
         while !strip.is_empty() {

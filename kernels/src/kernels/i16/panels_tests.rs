@@ -34,7 +34,16 @@ impl RowsCase {
         let y_rows: Vec<_> = right.iter().map(|words| rows(words)).collect();
         let (depth, grid) = (*depth, *grid);
         let next = NextRows { x: &y_rows, y: &x_rows };
-        let product = RowsProduct { x: &x_rows, y: &y_rows, depth, next, grid, blocks: blocks.clone(), accumulate };
+        let product = RowsProduct {
+            x: &x_rows,
+            y: &y_rows,
+            depth,
+            next,
+            grid,
+            blocks: blocks.clone(),
+            accumulate,
+            window: 0..grid.rows,
+        };
         let mut scratch = vec![u64::MAX; engine.rows_scratch_words(*of, &grid)];
         engine.multiply_rows(prime, &product, &mut c, &mut scratch);
         let entry = |words: &[u64], column: usize, k: usize| {

@@ -158,7 +158,8 @@ impl<'a, R: BlockRules> Finish<'a, R> {
             let ([x, y], [next_x, next_y]) = (operands(prime), operands((prime + 1).min(primes - 1)));
             let after = NextRows { x: &next_x, y: &next_y };
             let blocks = blocks.clone();
-            let product = RowsProduct { x: &x, y: &y, depth, next: after, grid, blocks, accumulate };
+            let product =
+                RowsProduct { x: &x, y: &y, depth, next: after, grid, blocks, accumulate, window: 0..grid.rows };
             engine.multiply_rows(prime, &product, &mut c[begin..][..words], scratch);
         }
     }

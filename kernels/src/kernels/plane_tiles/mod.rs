@@ -118,7 +118,8 @@ impl<R: BlockRules> PlaneTiles<R> {
         let (header, planes) = words.split_at_mut(HEADER_WORDS);
         let c = &mut planes[prime * layout.plane_words..][..self.engine.plane_words(&layout.grid)];
         let (blocks, accumulate) = (0..layout.grid.len(), header[0] == 1);
-        let product = RowsProduct { x: &x, y: &y, depth, next, grid: layout.grid, blocks, accumulate };
+        let (grid, window) = (layout.grid, 0..layout.grid.rows);
+        let product = RowsProduct { x: &x, y: &y, depth, next, grid, blocks, accumulate, window };
         self.engine.multiply_rows(prime, &product, c, scratch);
     }
 }

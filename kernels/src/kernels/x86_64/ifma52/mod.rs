@@ -207,7 +207,7 @@ impl PlaneEngine for Ifma52Engine {
         fn panels<'a>(rows: &PanelRows<'a>) -> Ifma52Panels<'a> {
             Ifma52Panels { words: &rows.words[rows.first * BLOCK..], stride: rows.of * BLOCK }
         }
-        let target = Target::new(*grid, blocks.clone());
+        let target = Target { row_window: product.window.clone(), ..Target::new(*grid, blocks.clone()) };
         let mut into = if *accumulate { Store::Add } else { Store::Overwrite };
         for (x, y) in x.iter().zip(*y) {
             let operands = Ifma52Operands { x: panels(x), y: panels(y), rows: *depth, next: None };
