@@ -50,8 +50,8 @@
 //! - `verb_into(ctx, operands, precision, &options, result)` writes into the caller's memory, a matrix or a block of
 //!   one ([`Destination`], [`SymmetricDestination`]), and returns the report.
 //!
-//! `cholesky_into`, `lu_into`, `inverse_into` and `solve_refined_into` reuse the memory of an earlier result; `ldlt` has
-//! no `_into`. A [`Cholesky`], an [`Ldlt`] or an [`Lu`] can be used for any number of solves.
+//! `cholesky_into`, `lu_into`, `inverse_into` and `solve_refined_into` reuse the memory of an earlier result; `ldlt`
+//! has no `_into`. A [`Cholesky`], an [`Ldlt`] or an [`Lu`] can be used for any number of solves.
 //!
 //! # Modules
 //!

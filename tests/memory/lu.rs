@@ -56,7 +56,7 @@ fn plans_of_general_solves_cover_what_is_allocated() {
         let range_bits = lu_with(&Context::new().unwrap(), &a, bits, &LuOptions::new()).unwrap().report.range_bits;
         let options = LuOptions::new().range_bits(range_bits);
         let ctx = Context::builder().threads(threads).build().unwrap();
-        let plan = plan_lu_solve(&ctx, (order, columns), bits, &options).unwrap();
+        let plan = plan_lu_solve(&ctx, order, columns, bits, &options).unwrap();
         assert_eq!((plan.operation, plan.order, plan.columns), ("solve", order, columns));
         let fresh = Context::builder().threads(threads).build().unwrap();
         let (peak, _) = rise(|| {

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use sunzi::{Accuracy, Error, Result};
 
 /// The end of `sunzi lu --help`.
-const EXAMPLES: &str = "Examples:\n  sunzi lu A.mtx --lower L.mtx --upper U.mtx --row-order P.csv\n  sunzi lu A.csv \
-                        --precision 256 --det --condition\n  sunzi verify lu A.mtx L.mtx U.mtx P.csv\n\nRow i of P A is \
-                        the row of A whose number is entry i of the row order. In each column the largest candidate \
-                        becomes the pivot, the first of equal ones.";
+const EXAMPLES: &str = "Examples:\n  sunzi lu A.mtx --lower L.mtx --upper U.mtx --row-order P.csv\n  \
+    sunzi lu A.csv --precision 256 --det --condition\n  sunzi verify lu A.mtx L.mtx U.mtx P.csv\n\nRow i of P A is the \
+    row of A whose number is entry i of the row order. In each column the largest candidate becomes the pivot, the \
+    first of equal ones.";
 
 /// `sunzi lu`.
 #[derive(Args, Clone, Debug)]

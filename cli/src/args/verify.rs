@@ -10,9 +10,9 @@ use sunzi_session::units::parse_count;
 
 /// The end of `sunzi verify --help`.
 const EXAMPLES: &str = "Examples:\n  sunzi verify syrk P.mtx Q.mtx\n  sunzi verify cholesky A.mtx L.mtx\n  \
-    sunzi verify lu A.mtx L.mtx U.mtx P.csv\n      sunzi verify solve A.mtx B.mtx X.mtx\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n  \
-    sunzi verify inverse A.mtx X.mtx\n  sunzi verify sdp theta1.dat-s out/certificate\n\n\
-    The exit code is 5 if the bound does not hold.";
+    sunzi verify lu A.mtx L.mtx U.mtx P.csv\n  sunzi verify solve A.mtx B.mtx X.mtx\n  \
+    sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n  sunzi verify inverse A.mtx X.mtx\n  \
+    sunzi verify sdp theta1.dat-s out/certificate\n\nThe exit code is 5 if the bound does not hold.";
 
 /// `sunzi verify`.
 #[derive(Args, Debug)]

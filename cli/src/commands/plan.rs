@@ -274,7 +274,7 @@ fn general_system(session: &mut Session, args: &PlanMatrix, cols: usize) -> Resu
     let options = lu_options(promise, order);
     let workload = workload(ForecastOperation::LuSolve, [order, cols, 1], precision, options.accuracy);
     let request = Request::new(engine, system_bytes(order, cols, precision)).timing(time, workload);
-    request.show(session, |ctx| plan_lu_solve(ctx, (order, cols), precision, &options), describe_solve)
+    request.show(session, |ctx| plan_lu_solve(ctx, order, cols, precision, &options), describe_solve)
 }
 
 fn eigenvalue(session: &mut Session, args: &PlanEigenvalue) -> Result<()> {

@@ -1,5 +1,5 @@
-//! `sunzi verify cholesky`, `lu`, `solve`, `trsm` and `inverse`: checks a stored factor or solution. It succeeds if and only
-//! if every tested residual is within its bound.
+//! `sunzi verify cholesky`, `lu`, `solve`, `trsm` and `inverse`: checks a stored factor or solution. It succeeds if and
+//! only if every tested residual is within its bound.
 
 use super::trsm::scalar;
 use super::verify::{counted_from_one, tests_made};

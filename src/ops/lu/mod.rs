@@ -31,7 +31,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::options::setters;
 use plan::LuPlan;
-pub use plan::plan_lu;
+pub use plan::{plan_lu, plan_lu_solve};
 use problem::{Headroom, LuProblem, LuStop, Stopped};
 pub use report::LuReport;
 use run::Factors;

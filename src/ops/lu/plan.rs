@@ -12,6 +12,8 @@ use crate::ops::lu::problem::{Headroom, LuProblem, Stopped};
 use crate::ops::lu::report::LuReport;
 use crate::ops::lu::run::{self, Factors, LuOperands, LuSizes};
 use crate::ops::lu::{LuOptions, check, direct};
+use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::{BeforeSolve, LOWER, PlannedSolve, SolvePlan, SystemShape, check_sizes, solve_bits};
 use std::sync::Arc;
 
 /// The plan of [`crate::lu_with`] for `order` rows of `matrix_bits` bits: the report of a call, so far as the sizes
@@ -57,6 +59,43 @@ pub fn plan_lu(
         ..plan.report(LuReport::new(ctx, &problem))
     })
 }
+
+/// The plan of [`crate::lu_with`] for a matrix of `order` rows, followed by [`crate::Lu::solve`] for `columns`
+/// right-hand sides while the factors are held; the matrix and the right-hand sides have `precision_bits` bits. The
+/// inverse is the solution for `order` columns. See [`plan_lu`] and [`crate::plans::plan_trsm`].
+///
+/// ```
+/// use sunzi::{Context, LuOptions, plans};
+/// let ctx = Context::new()?;
+/// let plan = plans::plan_lu_solve(&ctx, 100, 20, 256, &LuOptions::new())?;
+/// assert_eq!((plan.operation, plan.order, plan.columns), ("solve", 100, 20));
+/// assert!(plan.factorisation_bytes <= plan.planned_bytes);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`crate::plans::plan_trsm`].
+pub fn plan_lu_solve(
+    ctx: &Context,
+    order: usize,
+    columns: usize,
+    precision_bits: u32,
+    options: &LuOptions,
+) -> Result<SolvePlan> {
+    check_sizes(order, columns, precision_bits)?;
+    let bits = solve_bits(ctx, LOWER, precision_bits, order)?;
+    let unlimited = ctx.with_memory_bytes(None);
+    let factorisation_bytes = plan_lu(&unlimited, order, precision_bits, precision_bits, options)?.planned_bytes;
+    let factor_bytes = Matrix::bytes_for(order, order, precision_bits);
+    let copies_bytes = PERMUTED_COPIES * Matrix::bytes_for(order, columns, precision_bits);
+    let (shape, accuracy) = (SystemShape { order, columns }, Accuracy::Entrywise);
+    let solve = PlannedSolve { operation: "solve", substitutions: LOWER, shape, bits, accuracy };
+    solve.plan(ctx, BeforeSolve { factorisation_bytes, factor_bytes, copies_bytes, shares_windows: false })
+}
+
+/// Copies of the right-hand sides that a solve with `P`, `L` and `U` holds: in the order of the pivots, and two for the
+/// results of the substitutions.
+const PERMUTED_COPIES: u64 = 3;
 
 /// Larger parts could not be addressed, nor their sums counted.
 const MAXIMUM_BYTES: u64 = 1 << 62;

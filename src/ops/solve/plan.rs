@@ -5,7 +5,6 @@ use crate::error::Result;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
-use crate::ops::lu::{LuOptions, plan_lu};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::{Bands, SolveMemory};
@@ -109,51 +108,15 @@ pub fn plan_solve(
     solve.plan(ctx, BeforeSolve { factorisation_bytes, factor_bytes, shares_windows: true, ..BeforeSolve::default() })
 }
 
-/// The plan of [`crate::lu_with`] for a matrix of `order` rows, followed by [`crate::Lu::solve`] for `columns`
-/// right-hand sides while the factors are held; the matrix and the right-hand sides have `precision_bits` bits. The
-/// inverse is the solution for `order` columns. See [`crate::plans::plan_lu`] and [`plan_trsm`].
-///
-/// ```
-/// use sunzi::{Context, LuOptions, plans};
-/// let ctx = Context::new()?;
-/// let plan = plans::plan_lu_solve(&ctx, (100, 20), 256, &LuOptions::new())?;
-/// assert_eq!((plan.operation, plan.order, plan.columns), ("solve", 100, 20));
-/// assert!(plan.factorisation_bytes <= plan.planned_bytes);
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`plan_trsm`].
-pub fn plan_lu_solve(
-    ctx: &Context,
-    (order, columns): (usize, usize),
-    precision_bits: u32,
-    options: &LuOptions,
-) -> Result<SolvePlan> {
-    check_sizes(order, columns, precision_bits)?;
-    let bits = solve_bits(ctx, LOWER, precision_bits, order)?;
-    let unlimited = ctx.with_memory_bytes(None);
-    let factorisation_bytes = plan_lu(&unlimited, order, precision_bits, precision_bits, options)?.planned_bytes;
-    let factor_bytes = Matrix::bytes_for(order, order, precision_bits);
-    let copies_bytes = PERMUTED_COPIES * Matrix::bytes_for(order, columns, precision_bits);
-    let (shape, accuracy) = (SystemShape { order, columns }, Accuracy::Entrywise);
-    let solve = PlannedSolve { operation: "solve", substitutions: LOWER, shape, bits, accuracy };
-    solve.plan(ctx, BeforeSolve { factorisation_bytes, factor_bytes, copies_bytes, shares_windows: false })
-}
-
-/// Copies of the right-hand sides that a solve with `P`, `L` and `U` holds: in the order of the pivots, and the result of
-/// the first substitution; a transposed system has one more.
-const PERMUTED_COPIES: u64 = 3;
-
 /// Refuses matrices beyond the address space, so that no later arithmetic overflows.
-pub(super) fn check_sizes(order: usize, columns: usize, precision_bits: u32) -> Result<()> {
+pub(crate) fn check_sizes(order: usize, columns: usize, precision_bits: u32) -> Result<()> {
     Matrix::check_size(order, order, precision_bits)?;
     Matrix::check_size(order, columns, precision_bits).map(drop)
 }
 
 /// Memory in use when a planned solve begins.
 #[derive(Clone, Copy, Default)]
-pub(super) struct BeforeSolve {
+pub(crate) struct BeforeSolve {
     /// Bytes of the factorisation before the solve, including the factor.
     pub factorisation_bytes: u64,
     /// Bytes of the factor, which stays.
@@ -165,7 +128,7 @@ pub(super) struct BeforeSolve {
 }
 
 /// The planned problem.
-pub(super) struct PlannedSolve {
+pub(crate) struct PlannedSolve {
     pub operation: &'static str,
     pub substitutions: &'static [Substitution],
     pub shape: SystemShape,

@@ -1,7 +1,7 @@
 //! Are these matrices LU factors of that matrix? Residuals of `P A = L U`.
 //!
-//! Promise: factors that meet the entrywise bound of [`lu_with`](crate::lu_with) are never rejected. The equation is the
-//! claim that `P A` is the product of `L` and `U`, so it is tested like a product. Independent of: how a matrix is
+//! Promise: factors that meet the entrywise bound of [`lu_with`](crate::lu_with) are never rejected. The equation is
+//! the claim that `P A` is the product of `L` and `U`, so it is tested like a product. Independent of: how a matrix is
 //! factored. Source: docs/CHECKS.md, "Verification".
 
 use super::{Bounds, Claim, ClaimedProduct, Verification, VerifyOptions, check_bits, judge, system};

@@ -50,9 +50,15 @@ enum Part {
     RowOrder,
 }
 
+/// A part, and where it is written.
+struct WrittenPart {
+    part: Part,
+    output: Output,
+}
+
 pub fn run(session: &mut Session, config: &LuArgs) -> Result<()> {
     let outputs = outputs(config);
-    outputs.iter().try_for_each(|(_, output)| check_output(output))?;
+    outputs.iter().try_for_each(|written| check_output(&written.output))?;
     let reader = Reader::new(session, &config.engine, &config.precision(), &config.a)?.in_full(0);
     if let Some(FileInfo { rows, cols, .. }) = header(&config.a)? {
         check_square(rows, cols)?;
@@ -75,7 +81,7 @@ pub fn run(session: &mut Session, config: &LuArgs) -> Result<()> {
     let factored = in_mode(Mode::Computing, || factor(&steps, config, &a, bits, rounding))?;
     drop(a);
     let start = Instant::now();
-    for (part, output) in &outputs {
+    for WrittenPart { part, output } in &outputs {
         session.write(output, &factored.part(*part)?, Symmetry::General)?;
     }
     finish(session, config, &factored, [input_seconds, start.elapsed().as_secs_f64()])
@@ -86,11 +92,11 @@ fn options(config: &LuArgs) -> LuOptions {
 }
 
 /// The parts that are written, and where.
-fn outputs(config: &LuArgs) -> Vec<(Part, Output)> {
+fn outputs(config: &LuArgs) -> Vec<WrittenPart> {
     let parts =
         [(Part::Lower, &config.lower_factor), (Part::Upper, &config.upper_factor), (Part::RowOrder, &config.row_order)];
     let output = |path: &std::path::PathBuf| Output { path: path.clone(), hex: config.hex };
-    parts.into_iter().filter_map(|(part, path)| Some((part, output(path.as_ref()?)))).collect()
+    parts.into_iter().filter_map(|(part, path)| Some(WrittenPart { part, output: output(path.as_ref()?) })).collect()
 }
 
 fn check_square(rows: usize, cols: usize) -> Result<()> {
@@ -98,13 +104,13 @@ fn check_square(rows: usize, cols: usize) -> Result<()> {
 }
 
 /// Announces the stages to the session.
-fn expect(session: &Session, config: &LuArgs, reader: &Reader<'_>, outputs: &[(Part, Output)]) {
+fn expect(session: &Session, config: &LuArgs, reader: &Reader<'_>, outputs: &[WrittenPart]) {
     let bits = reader.precision_bits();
     session.expect(&[&config.a], bits, |infos| {
         let order = infos[0].rows;
         let stages = vec![Stage::calls("factor", LU_WORK * factor_seconds(order, bits))];
-        let matrix = outputs.iter().find(|(part, _)| *part != Part::RowOrder);
-        Work { stages, output: matrix.map(|(_, output)| (output.path.as_path(), (order, order))) }
+        let matrix = outputs.iter().find(|written| written.part != Part::RowOrder);
+        Work { stages, output: matrix.map(|written| (written.output.path.as_path(), (order, order))) }
     });
 }
 
@@ -173,7 +179,7 @@ fn finish(session: &mut Session, config: &LuArgs, factored: &Factored, files: [f
         "output_seconds": output_seconds,
         "peak_resident_bytes": peak_resident_bytes(),
     }))?;
-    let written = outputs(config).iter().map(|(_, output)| shown_output(&output.path)).collect::<Vec<_>>();
+    let written = outputs(config).iter().map(|written| shown_output(&written.output.path)).collect::<Vec<_>>();
     let written = if written.is_empty() { String::new() } else { format!("{}: ", written.join(", ")) };
     session.say(&format!(
         "{written}{order} x {order} at {precision_bits} bits ({}) in {} (files {})\n{}",
