@@ -361,9 +361,7 @@ fn describe_lu(plan: &LuReport, request: &Request<'_>) -> Vec<String> {
     lines.extend(promise(plan.accuracy, plan.range_bits));
     lines.extend([
         format!("primes          {primes}"),
-        format!(
-            "growth          U at most 2^{growth_bits} times the largest entries of the columns; more takes more memory"
-        ),
+        format!("growth          room for U up to 2^{growth_bits} times the largest entry of a column"),
         operands(request),
         part("result", result_bytes, ""),
         part("rest", plan.planned_bytes - result_bytes, "residues, integers, scratch, tables"),
