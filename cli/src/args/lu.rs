@@ -1,7 +1,7 @@
 //! Options of `lu`.
 
 use super::values::{accuracy, precision};
-use super::{EngineArgs, GIVE_BITS, PLAIN, Precision};
+use super::{CpuEngineArgs, GIVE_BITS, PLAIN, Precision};
 use clap::Args;
 use std::path::PathBuf;
 use sunzi::{Accuracy, Error, Result};
@@ -48,7 +48,7 @@ pub struct Lu {
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy(), help_heading = PLAIN)]
     pub accuracy: Accuracy,
     #[command(flatten)]
-    pub engine: EngineArgs,
+    pub engine: CpuEngineArgs,
 }
 
 impl Lu {
